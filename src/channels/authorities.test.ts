@@ -8,7 +8,7 @@ import { trustAuthorities } from './authorities.ts';
 
 const identity = makeIdentity();
 
-it.skipIf(identity === undefined)('one file that cannot be read takes no other of its folder with it', () => {
+it.skipIf(identity === undefined)('one unreadable file does not affect the others in its folder', () => {
   const folder = mkdtempSync(join(tmpdir(), 'switchboard-test-'));
   symlinkSync(join(folder, 'nothing'), join(folder, 'a.pem'));
   symlinkSync(folder, join(folder, 'folder'));

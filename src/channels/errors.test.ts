@@ -16,12 +16,12 @@ it.each([
   ['Wednesday, 18-Nov-26 09:00:30 GMT', 30_000],
   ['Wed Nov 18 09:00:30 2026', 30_000],
   ['Wed, 18 Nov 2026 08:00:00 GMT', 0],
-])('when to try again is %s: in %i ms', (value, expected) => {
+])('a Retry-After of %s is %i ms', (value, expected) => {
   expect(waitFor(value)).toBe(expected);
 });
 
 it.each(['-5', '1.5', '2030-01-01', 'soon', 'Wed, 99 Nov 2026 09:00:30 GMT', ''])(
-  'when to try again is not known from "%s"',
+  'a Retry-After of "%s" is ignored',
   (value) => {
     const error = statusError(503, url, '', { retryAfter: value });
     expect(error.data).toEqual({ status: 503 });

@@ -12,7 +12,6 @@ import type { ChildRecord } from './stdio.ts';
 const noEvents = { onRequestPaused() {}, onMissed() {}, onStale() {} };
 const deaf: Receiver = { ...noEvents, onMessage() {}, onRequestError() {}, onClosed() {}, log() {} };
 
-/** A channel to streams of which the test has the other ends. */
 function attached(maxBytes = 10_000) {
   const input = new PassThrough();
   const output = new PassThrough();
@@ -41,7 +40,7 @@ it('writes one request at a time, in order, and everything else at once', async 
   expect(await written()).toEqual(['"request 1"', '"notification"']);
   channel.settle(1);
   expect(await written()).toEqual(['"request 2"']);
-  // Nobody waits for these two: one is not written at all, and the next need not wait for the other.
+  // Both are abandoned: one is never written, and the next request does not wait for the other.
   channel.abandon(3);
   channel.abandon(2);
   expect(await written()).toEqual(['"request 4"']);

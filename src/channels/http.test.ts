@@ -18,7 +18,7 @@ const deaf: Receiver = {
   log() {},
 };
 
-/** A channel to a server that answers every request with a stream, and the simulated times of these requests. */
+/** A channel to a server that responds to every request with a stream, and the simulated times of the requests. */
 async function open(end: (response: PeerExchange['response']) => void) {
   const times: number[] = [];
   const peer = await HttpPeer.start({
@@ -32,7 +32,7 @@ async function open(end: (response: PeerExchange['response']) => void) {
   const channel = new HttpChannel({ url: `${peer.origin}/hasty`, headers: {} }, 1_000_000, deaf);
   return {
     channel,
-    /** How long each request came after the one before it. A turn of the event loop is a millisecond. */
+    /** The pauses between requests. One turn of the event loop is one millisecond. */
     async pausesOf(requests: number): Promise<number[]> {
       while (times.length < requests) {
         await turn();
@@ -47,7 +47,7 @@ async function open(end: (response: PeerExchange['response']) => void) {
   };
 }
 
-describe('a server that wants its streams asked for again at once', () => {
+describe('a server that asks for immediate stream reconnects', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: 0 });
   });
@@ -55,7 +55,7 @@ describe('a server that wants its streams asked for again at once', () => {
     vi.useRealTimers();
   });
 
-  it('is not asked for its standing stream more than ten times a second', async () => {
+  it('has its standing stream requested at most ten times a second', async () => {
     await using opened = await open((response) => {
       writeEvent(response, { retry: '0' }, { method: 'notifications/nothing' });
       response.end();
@@ -64,7 +64,7 @@ describe('a server that wants its streams asked for again at once', () => {
     for (const pause of await opened.pausesOf(5)) expect(pause).toBeGreaterThanOrEqual(100);
   });
 
-  it('and says nothing on it is asked ever more slowly', async () => {
+  it('is asked less and less often if its stream stays empty', async () => {
     await using opened = await open((response) => response.end('retry: 0\n\n'));
     opened.channel.ready('2025-11-25');
     const [first, second, third] = await opened.pausesOf(4);
@@ -73,7 +73,7 @@ describe('a server that wants its streams asked for again at once', () => {
     expect(third).toBeGreaterThanOrEqual(4 * SECOND);
   });
 
-  it('is not asked for the rest of an answer more than ten times a second', async () => {
+  it('is asked for the rest of a response at most ten times a second', async () => {
     await using opened = await open((response) => {
       writeEvent(response, { id: 'begun', retry: '0' });
       response.end();
@@ -83,8 +83,8 @@ describe('a server that wants its streams asked for again at once', () => {
   });
 });
 
-describe('a message that is no request', () => {
-  it('does not keep its connection where the server never answers it', async () => {
+describe('a message that is not a request', () => {
+  it('releases its connection if the server never responds', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     await using peer = await HttpPeer.start({ silent: () => true });
@@ -97,33 +97,30 @@ describe('a message that is no request', () => {
     await channel.close();
   });
 
-  it.each([HttpChannel, SseChannel])(
-    'is not queued without end for a server that reads none (%o)',
-    async (Kind) => {
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-      onTestFinished(() => void vi.useRealTimers());
-      await using peer = await HttpPeer.start({
-        busy: ({ method, response }) => {
-          if (method !== 'GET') return true;
-          openEvents(response);
-          response.write('event: endpoint\ndata: /busy\n\n');
-          return true;
-        },
-      });
-      const channel = new Kind({ url: `${peer.origin}/busy`, headers: {} }, 1_000_000, deaf);
-      for (let id = 0; id < 12_000; id++)
-        channel.send([Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{}}`)]);
-      await peer.sees('busy', ({ method }) => method === 'POST');
-      // Each has a time after which it is dropped. Those that have a connection already are not queued.
-      expect(vi.getTimerCount()).toBeGreaterThanOrEqual(10_000);
-      expect(vi.getTimerCount()).toBeLessThan(11_000);
-      await channel.close();
-    },
-  );
+  it.each([HttpChannel, SseChannel])('has a bounded queue if the server reads nothing (%o)', async (Kind) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await using peer = await HttpPeer.start({
+      busy: ({ method, response }) => {
+        if (method !== 'GET') return true;
+        openEvents(response);
+        response.write('event: endpoint\ndata: /busy\n\n');
+        return true;
+      },
+    });
+    const channel = new Kind({ url: `${peer.origin}/busy`, headers: {} }, 1_000_000, deaf);
+    for (let id = 0; id < 12_000; id++)
+      channel.send([Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{}}`)]);
+    await peer.sees('busy', ({ method }) => method === 'POST');
+    // Each queued message has a timeout; those that already have a connection are not queued.
+    expect(vi.getTimerCount()).toBeGreaterThanOrEqual(10_000);
+    expect(vi.getTimerCount()).toBeLessThan(11_000);
+    await channel.close();
+  });
 });
 
 it.each([HttpChannel, SseChannel])(
-  'a stream of a great many small events is read in turns with others (%o)',
+  'a stream of very many small events yields to other work (%o)',
   async (Kind) => {
     const COUNT = 100_000;
     let [heard, now, most] = [0, 0, 0];
@@ -153,7 +150,7 @@ it.each([HttpChannel, SseChannel])(
     let counter = setImmediate(count);
     await over;
     clearImmediate(counter);
-    // What one read may hold, and what was left to be dealt with before it.
+    // The contents of one read, plus what was left before it.
     expect(most).toBeLessThan((64 * 1024) / 'data:{}\n\n'.length + 500);
     await channel.close();
   },

@@ -22,12 +22,11 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** As it stands in a record. */
 function recorded(pid: number): { pid: number; startTime: string } {
   return { pid, startTime: readProcess(pid)!.startTime };
 }
 
-/** A record whose owner is gone: its pid has become ours. */
+/** A record whose owner is gone: its pid now belongs to this process. */
 async function leaveRecord(
   groups: RecordContents['groups'],
   more: Partial<RecordContents> = {},
@@ -37,8 +36,8 @@ async function leaveRecord(
   await writeFile(join(folder, name), JSON.stringify(contents));
 }
 
-describe('what a killed Switchboard left', () => {
-  it('is ended with everything that it started, and the record removed [M12]', async () => {
+describe('the cleanup after a killed Switchboard', () => {
+  it('ends its processes with their descendants and removes the record [M12]', async () => {
     await using polite = await startScript('(sleep 600) & echo ready; sleep 600');
     await using stubborn = await startScript(
       "trap '' TERM; (while :; do sleep 600; done) & echo ready; wait; wait",
@@ -52,23 +51,20 @@ describe('what a killed Switchboard left', () => {
     ]);
   });
 
-  it.runIf(onLinux)(
-    'is ended where only grandchildren are left, if they are ours for certain [M12]',
-    async () => {
-      const orphaning = '(sleep 600) & echo ready';
-      await using ours = await startScript(orphaning, { SWITCHBOARD_INSTANCE: instance });
-      await using others = await startScript(orphaning, { SWITCHBOARD_INSTANCE: randomUUID() });
-      await using unknown = await startScript(orphaning);
-      const leaders = [ours, others, unknown].map(({ pid }) => pid);
-      await expect.poll(() => leaders.some((pid) => readProcess(pid) !== undefined)).toBe(false);
-      await leaveRecord(leaders.map((pid) => ({ pid, startTime: '5' })));
-      await endThem();
-      await ours.ended;
-      expect([others, unknown].map(({ pid }) => isAlive(-pid))).toEqual([true, true]);
-    },
-  );
+  it.runIf(onLinux)('ends orphaned grandchildren if they are certainly ours [M12]', async () => {
+    const orphaning = '(sleep 600) & echo ready';
+    await using ours = await startScript(orphaning, { SWITCHBOARD_INSTANCE: instance });
+    await using others = await startScript(orphaning, { SWITCHBOARD_INSTANCE: randomUUID() });
+    await using unknown = await startScript(orphaning);
+    const leaders = [ours, others, unknown].map(({ pid }) => pid);
+    await expect.poll(() => leaders.some((pid) => readProcess(pid) !== undefined)).toBe(false);
+    await leaveRecord(leaders.map((pid) => ({ pid, startTime: '5' })));
+    await endThem();
+    await ours.ended;
+    expect([others, unknown].map(({ pid }) => isAlive(-pid))).toEqual([true, true]);
+  });
 
-  it('is ended where the owner is still a zombie', async () => {
+  it('ends the processes of an owner that is a zombie', async () => {
     await using parent = await startScript(`(${whenReplaced}) & echo $!; exec sleep 600`);
     const owner = Number(parent.said);
     await expect.poll(() => readProcess(owner)?.isZombie).toBe(true);
@@ -78,7 +74,7 @@ describe('what a killed Switchboard left', () => {
     await child.ended;
   });
 
-  it('is ended once where two Switchboards start at the same time', async () => {
+  it('runs once if two Switchboards start at the same time', async () => {
     await using child = await startScript('echo ready; sleep 600');
     await leaveRecord([recorded(child.pid)]);
     await Promise.all([endThem(), endThem()]);
@@ -87,8 +83,8 @@ describe('what a killed Switchboard left', () => {
   });
 });
 
-describe('a process lives on', () => {
-  it('that only has the pid of one that was ours', async () => {
+describe('a process survives the cleanup', () => {
+  it('if it only reuses a pid of ours', async () => {
     await using bystander = await startScript('echo ready; sleep 600', { SWITCHBOARD_INSTANCE: instance });
     await leaveRecord([{ pid: bystander.pid, startTime: '5' }]);
     await endThem();
@@ -97,7 +93,7 @@ describe('a process lives on', () => {
     expect(reports).toEqual([]);
   });
 
-  it('whose Switchboard is alive, and its record stays', async () => {
+  it('if its Switchboard is alive, and the record stays', async () => {
     await using owner = await startScript('echo ready; sleep 600');
     await using child = await startScript('echo ready; sleep 600');
     await leaveRecord([recorded(child.pid)], { owner: recorded(owner.pid) });
@@ -106,7 +102,7 @@ describe('a process lives on', () => {
     expect(await readdir(folder)).toEqual([name]);
   });
 
-  it('that looks like one from before a reboot, whose record goes', async () => {
+  it('if it matches a record from before a reboot, which is removed', async () => {
     await using child = await startScript('echo ready; sleep 600');
     await leaveRecord([recorded(child.pid)], { boot: randomUUID() });
     await endThem();
@@ -114,7 +110,7 @@ describe('a process lives on', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('that looks like one in another container, whose record stays', async () => {
+  it('if it matches a record from another container, which stays', async () => {
     await using child = await startScript('echo ready; sleep 600');
     await leaveRecord([recorded(child.pid)], { namespace: 'pid:[1]' });
     await endThem();
@@ -123,7 +119,7 @@ describe('a process lives on', () => {
   });
 });
 
-it('files that are no records are left alone', async () => {
+it('files that are not records stay untouched', async () => {
   const names = [name, '17-5.json', 'notes.txt'];
   await Promise.all(names.map((file) => writeFile(join(folder, file), '{"owner":')));
   await endThem();
@@ -131,7 +127,7 @@ it('files that are no records are left alone', async () => {
   expect(reports).toEqual([]);
 });
 
-it('a folder that is not there has nothing in it', async () => {
+it('a missing folder has no leftovers', async () => {
   await endLeftovers(join(folder, 'none'), (message) => reports.push(message));
   expect(reports).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { LineReader } from './line-pipe.ts';
 const COUNT = 10_000;
 const numbers = Array.from({ length: COUNT }, (_, index) => String(index));
 
-/** Reads lines, and notes in which turn of the event loop each came. */
+/** Reads lines and notes the event loop turn of each. */
 function open(heard: (line: string) => void = () => {}) {
   const lines: string[] = [];
   const turns: number[] = [];
@@ -31,7 +31,7 @@ function open(heard: (line: string) => void = () => {}) {
   return { lines, turns, stream, reader, nextTurn };
 }
 
-it('lines of a stream are dealt with so many in a turn, in their order, however they are cut', async () => {
+it('handles a limited number of lines per turn, in order, however the stream is split', async () => {
   for (const pieces of [
     [numbers],
     [numbers.slice(0, 300), numbers.slice(300, 5_000), numbers.slice(5_000)],
@@ -41,26 +41,25 @@ it('lines of a stream are dealt with so many in a turn, in their order, however 
     while (lines.length < COUNT) await nextTurn();
     expect(lines).toEqual(numbers);
     expect(Math.max(...turns.map((count) => count ?? 0))).toBeLessThanOrEqual(1_000);
-    // What comes later is read as before.
     stream.write('last\n');
     while (lines.length === COUNT) await nextTurn();
     expect(lines.at(-1)).toBe('last');
   }
 });
 
-it('what is left of a stream that is over comes at once', async () => {
+it('delivers the rest of an ended stream at once', async () => {
   const { lines, stream, reader } = open();
   stream.on('end', () => reader.end());
   stream.end(`${numbers.join('\n')}\nunfinished`);
   while (lines.length === 0) await new Promise((resolve) => process.nextTick(resolve));
   expect(lines.length).toBeLessThan(COUNT);
-  // As Node does when the process at the other end has ended.
+  // Node does this when the process exits.
   stream.resume();
   await finished(stream);
   expect(lines).toEqual([...numbers, 'unfinished']);
 });
 
-it('a stream that is left is read no more', async () => {
+it('stops reading after the stream is detached', async () => {
   const { lines, stream, reader, nextTurn } = open((line) => line === '700' && reader.detach());
   stream.write(`${numbers.join('\n')}\n`);
   for (let count = 0; count < 50; count++) await nextTurn();

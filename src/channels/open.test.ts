@@ -17,7 +17,7 @@ const receiver: Receiver = {
 };
 const nobody = { attach: () => Promise.reject(new Error('nothing is hosted here')) };
 
-it('starts one process in a turn of the event loop, in the order in which they are wanted', async () => {
+it('starts one process per turn of the event loop, in the order of the requests', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
   const record = ProcessRecord.open(folder, () => {});
   let turn = 0;

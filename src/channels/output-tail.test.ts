@@ -43,14 +43,14 @@ it.each([
   expect(summary(text)).toBe(expected);
 });
 
-it('ignores failures of long ago', () => {
+it('ignores old failures', () => {
   expect(summary(`Error: old\n${'still working\n'.repeat(40)}bye`)).toBe(
     'still working | still working | bye',
   );
 });
 
 describe('the text', () => {
-  it('has as many whole lines as fit into 2,000 characters', () => {
+  it('contains as many whole lines as fit into 2,000 characters', () => {
     const tail = new OutputTail();
     expect(tail.text).toBe('');
     for (let count = 1; count <= 40; count++) tail.add(`${count} ${'x'.repeat(96)}`);

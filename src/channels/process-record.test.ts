@@ -25,8 +25,8 @@ async function readRecord() {
   return parseRecord(await readFile(join(folder, names[0]!), 'utf8'))!;
 }
 
-describe('the record of processes', () => {
-  it('names its owner and the groups that run', async () => {
+describe('the process record', () => {
+  it('names its owner and the running groups', async () => {
     await using child = await startScript('echo ready; sleep 600');
     const record = ProcessRecord.open(folder, warn);
     expect(await readRecord()).toMatchObject({ owner: { pid: process.pid }, groups: [] });
@@ -38,7 +38,7 @@ describe('the record of processes', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('can be read by its user only', async () => {
+  it('is readable by its user only', async () => {
     ProcessRecord.open(folder, warn);
     expect((await stat(folder)).mode & 0o777).toBe(0o700);
     const [name] = await readdir(folder);
@@ -55,14 +55,14 @@ describe('the record of processes', () => {
     expect((await readRecord()).groups.map(({ pid }) => pid)).toEqual([process.ppid]);
   });
 
-  it('is there again after somebody removed it', async () => {
+  it('is restored after it was removed', async () => {
     const record = ProcessRecord.open(folder, warn);
     await rm(folder, { recursive: true });
     record.started(process.pid);
     expect((await readRecord()).groups).toHaveLength(1);
   });
 
-  it('is gone after a stop, with the last group', async () => {
+  it('is removed on stop, with the last group', async () => {
     const record = ProcessRecord.open(folder, warn);
     record.started(process.pid);
     record.close();
@@ -71,7 +71,7 @@ describe('the record of processes', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('kills every group that is left, and no other', async () => {
+  it('kills all remaining groups, and no other', async () => {
     await using stubborn = await startScript("trap '' TERM; (sleep 600) & echo ready; sleep 600");
     await using ended = await startScript('echo ready; sleep 600');
     const record = ProcessRecord.open(folder, warn);
@@ -84,7 +84,7 @@ describe('the record of processes', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('is done without, after one warning, where the folder cannot be written', async () => {
+  it('is skipped after one warning if the folder is not writable', async () => {
     const file = join(home, 'file');
     await writeFile(file, '');
     const record = ProcessRecord.open(join(file, 'run'), warn);
@@ -104,17 +104,17 @@ describe('a text', () => {
     groups: [{ pid: 2, startTime: '6' }],
   };
 
-  it('is a record when all of it is there', () => {
+  it('is a record if it is complete', () => {
     expect(parseRecord(JSON.stringify(valid))).toEqual(valid);
   });
 
-  // A signal to -1 reaches everybody, one to 0 ourselves, and one to a negative "group" a single process.
-  it.each([1, 0, -1, -20, 2.5, '20', null])('is none when it names the group %j', (pid) => {
+  // Signals to -1 reach every process, to 0 our own group, and to a negative "group" a single process.
+  it.each([1, 0, -1, -20, 2.5, '20', null])('is not a record if it names the group %j', (pid) => {
     expect(parseRecord(JSON.stringify({ ...valid, groups: [{ pid, startTime: '6' }] }))).toBe(undefined);
   });
 
   it.each(['', '{', 'null', '[]', '{}', JSON.stringify(valid).slice(0, -1)])(
-    'is none when it is %j',
+    'is not a record if it is %j',
     (text) => {
       expect(parseRecord(text)).toBe(undefined);
     },

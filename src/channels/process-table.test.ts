@@ -9,47 +9,44 @@ const onLinux = process.platform === 'linux';
 describe('a line of /proc/<pid>/stat', () => {
   const numbers = '1 77 77 0 -1 4194304 98 0 0 0 0 0 0 0 20 0 1 0 1121399 3133440';
 
-  it.each(['sh', 'two words', 'a) S 1 2 3', '(', ')', 'line\nbreak'])(
-    'is read where the name is %j',
-    (name) => {
-      expect(parseStat(`99 (${name}) S ${numbers}\n`)).toEqual({
-        startTime: '1121399',
-        group: 77,
-        isZombie: false,
-      });
-    },
-  );
+  it.each(['sh', 'two words', 'a) S 1 2 3', '(', ')', 'line\nbreak'])('is parsed for the name %j', (name) => {
+    expect(parseStat(`99 (${name}) S ${numbers}\n`)).toEqual({
+      startTime: '1121399',
+      group: 77,
+      isZombie: false,
+    });
+  });
 
-  it('tells a zombie', () => {
+  it('identifies a zombie', () => {
     expect(parseStat(`99 (sh) Z ${numbers}`).isZombie).toBe(true);
   });
 
-  it('tells no zombie where other threads than the first still run', () => {
+  it('does not identify a zombie while other threads still run', () => {
     const threads = numbers.replace(' 20 0 1 0 ', ' 20 0 2 0 ');
     expect(parseStat(`99 (sh) Z ${threads}`).isZombie).toBe(false);
   });
 });
 
-// Where there is /proc there is ps too, so both ways are looked at there.
+// Linux has ps too, so both ways are tested there.
 describe.each(onLinux ? ['linux', 'darwin'] : [process.platform])(
-  'a process, asked for as on %s',
+  'a process, looked up as on %s',
   (platform) => {
     const read = (pid: number) => readProcess(pid, platform as NodeJS.Platform);
 
-    it('has a start time that stays, and a group', async () => {
+    it('has a constant start time and a group', async () => {
       await using leader = await startScript('echo ready; sleep 600');
       const facts = read(leader.pid);
       expect(facts).toEqual({ startTime: expect.stringMatching(/\d/), group: leader.pid, isZombie: false });
       expect(read(leader.pid)).toEqual(facts);
     });
 
-    it('is not there when it has ended', async () => {
+    it('is not found after it exits', async () => {
       const child = spawn('true');
       await once(child, 'exit');
       expect(read(child.pid!)).toBe(undefined);
     });
 
-    it('is known as a zombie when it has ended and its parent does not care', async () => {
+    it('is a zombie if it has exited and its parent has not reaped it', async () => {
       await using parent = await startScript(`(${whenReplaced}) & echo $!; exec sleep 600`);
       await expect.poll(() => read(Number(parent.said))?.isZombie).toBe(true);
     });
@@ -64,14 +61,14 @@ describe.runIf(onLinux)('on Linux', () => {
     });
   });
 
-  it('a group is known by what its processes were started with', async () => {
+  it('a group is identified by the environment of its processes', async () => {
     await using leader = await startScript('sleep 600 & echo ready; wait', { MARK: 'of this test' });
     expect(groupCarries(leader.pid, 'MARK', 'of this test')).toBe(true);
     expect(groupCarries(leader.pid, 'MARK', 'of this')).toBe(false);
     expect(groupCarries(process.pid, 'MARK', 'of this test')).toBe(false);
   });
 
-  it('a group of zombies does not run', async () => {
+  it('a group of zombies is not running', async () => {
     await using parent = await startScript(`setsid sh -c "${whenReplaced}" & echo $!; exec sleep 600`);
     const group = Number(parent.said);
     await expect.poll(() => readProcess(group)).toMatchObject({ group, isZombie: true });

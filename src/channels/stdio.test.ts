@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** A channel to a shell script, whose lines on stderr are the log. */
+/** A channel to a shell script whose stderr is the log. */
 function open(script: string, env: Record<string, string> = {}) {
   return openTarget({ command: 'sh', args: ['-c', script], env, cwd: folder });
 }
@@ -41,14 +41,14 @@ function openTarget(target: StdioTarget) {
 
 const anyLine = () => true;
 
-/** The record is empty when it is removed by its close. */
+/** Closing an empty record removes it. */
 async function isRecordEmpty(): Promise<boolean> {
   record.close();
   return (await readdir(folder)).length === 0;
 }
 
 describe('an orderly stop', () => {
-  it('settles when a child that ignores everything and goes on forking is gone [M12]', async () => {
+  it('waits for a child that ignores signals and keeps forking [M12]', async () => {
     const forking = "trap '' TERM; echo ready >&2; while :; do sleep 600 & sleep 0.2; done";
     const { channel, log } = open(forking);
     await log.first(anyLine);
@@ -57,27 +57,27 @@ describe('an orderly stop', () => {
     expect(await isRecordEmpty()).toBe(true);
   });
 
-  it('settles when the grandchildren of a child that was gone before are gone too [M12]', async () => {
+  it('waits for the grandchildren of a child that has already exited [M12]', async () => {
     const { channel, log, ends } = open(
       "(trap '' TERM; echo ready >&2; while :; do sleep 600; done) & read line; exit 7",
     );
     await log.first(anyLine);
     channel.send([Buffer.from('{}')]);
-    // The child's end is told while what it left is being ended.
+    // The exit is reported while its descendants are being ended.
     expect(await ends.first(anyLine)).toContain('exited with code 7');
     await channel.close();
     expect(groupRuns(channel.pid!)).toBe(false);
     expect(await isRecordEmpty()).toBe(true);
   });
 
-  it('stops a child that was started this very moment [M12]', async () => {
+  it('stops a child that has just been started [M12]', async () => {
     const { channel } = open("trap '' TERM; sleep 600 & wait; wait");
     await channel.close();
     expect(groupRuns(channel.pid!)).toBe(false);
     expect(await isRecordEmpty()).toBe(true);
   });
 
-  it('is not needed for a child that could not be started', async () => {
+  it('is not needed for a child that failed to start', async () => {
     await rm(folder, { recursive: true });
     const { channel, ends } = open('true');
     expect(await ends.first(anyLine)).toContain('cannot be started');
@@ -86,7 +86,7 @@ describe('an orderly stop', () => {
   });
 });
 
-it('the end of a child is told where a process that left its group holds its pipes', async () => {
+it('reports the exit of a child while a process outside its group holds its pipes', async () => {
   const { channel, log, ends } = open("setsid sh -c 'echo $$ >&2; exec sleep 600' & read line; exit 7");
   const daemon = Number(await log.first(anyLine));
   try {
@@ -98,7 +98,7 @@ it('the end of a child is told where a process that left its group holds its pip
   }
 });
 
-it('a child carries the mark of its Switchboard, whatever is configured', async () => {
+it('marks a child as its own, whatever is configured', async () => {
   const { channel, log } = open('echo "$SWITCHBOARD_INSTANCE $OWN" >&2', {
     SWITCHBOARD_INSTANCE: 'other',
     OWN: 'own',
@@ -108,7 +108,7 @@ it('a child carries the mark of its Switchboard, whatever is configured', async 
   expect(warnings).toEqual([]);
 });
 
-it('lines are logged far beyond what is shown of them, or not at all: nobody knows the half of a secret', async () => {
+it('logs a long line in full or not at all, so that no part of a secret leaks', async () => {
   const { channel, log } = open(
     "head -c 5000 /dev/zero | tr '\\0' x; echo; head -c 40000 /dev/zero | tr '\\0' y >&2; echo >&2; read line",
   );
@@ -130,12 +130,12 @@ describe('a process that cannot be started', () => {
     ['npx', '"npx" was not found in PATH; install Node.js, which includes it.'],
     ['docker', '"docker" was not found in PATH.'],
     ['/no/such/program', '"/no/such/program" was not found.'],
-  ])('names the command that is missing: %s', async (command, why) => {
+  ])('names the missing command: %s', async (command, why) => {
     const { ends } = openTarget({ command, args: [], env: nowhere, cwd: folder });
     expect(await ends.first(anyLine)).toBe(start + why);
   });
 
-  it('names the folder that is missing, and the program of a script', async () => {
+  it('names the missing folder, and the interpreter of a script', async () => {
     const { ends } = openTarget({ command: 'sh', args: [], env: {}, cwd: '/no/such/folder' });
     expect(await ends.first(anyLine)).toBe(`${start}the folder /no/such/folder does not exist.`);
     const script = join(folder, 'script');

@@ -8,8 +8,8 @@ const rules = fc
 const failures = fc.integer({ min: 1, max: 10_000 });
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-describe('the pause before the next attempt', () => {
-  it('is whole, never longer than the bound, and never shorter than half of the first one', () => {
+describe('the retry delay', () => {
+  it('is an integer, at most the bound, and at least half of the first delay', () => {
     fc.assert(
       fc.property(rules, failures, random, (rule, count, chance) => {
         const pause = backoffMs(count, rule, chance);
@@ -21,7 +21,7 @@ describe('the pause before the next attempt', () => {
     );
   });
 
-  it('without chance is the first one at first, then twice as long each time, up to the bound', () => {
+  it('without jitter starts with the first delay and doubles up to the bound', () => {
     fc.assert(
       fc.property(rules, fc.integer({ min: 1, max: 200 }), (rule, count) => {
         const pause = backoffMs(count, rule, 0);
@@ -31,7 +31,7 @@ describe('the pause before the next attempt', () => {
     );
   });
 
-  it('loses up to half of it by chance, and less never means longer', () => {
+  it('loses up to half to jitter, in proportion to it', () => {
     fc.assert(
       fc.property(rules, failures, random, random, (rule, count, one, other) => {
         const full = backoffMs(count, rule, 0);

@@ -16,8 +16,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('a kept connection', () => {
-  it('is not used after the server closed it', async () => {
+describe('an idle connection', () => {
+  it('is not reused after the server closed it', async () => {
     const peer = await serveRaw((socket) => socket.write(answerText('ok')));
     const pool = openPool(peer);
     await post(pool, peer).outcome;
@@ -28,7 +28,7 @@ describe('a kept connection', () => {
     expect(peer.sockets.items.length).toBe(2);
   });
 
-  it('is not used after bytes came that nobody asked for', async () => {
+  it('is not reused after unsolicited bytes', async () => {
     const peer = await serveRaw((socket) => socket.write(answerText('ok')));
     const pool = openPool(peer);
     await post(pool, peer).outcome;
@@ -39,7 +39,7 @@ describe('a kept connection', () => {
     expect(peer.sockets.items.length).toBe(2);
   });
 
-  it('is not used when more came than the answer', async () => {
+  it('is not reused if bytes follow the response', async () => {
     const peer = await serveRaw((socket) => socket.write(`${answerText('ok')}HTTP/1.1 500 Injected\r\n\r\n`));
     const pool = openPool(peer);
     for (let count = 0; count < 2; count++)
@@ -47,7 +47,7 @@ describe('a kept connection', () => {
     expect(peer.sockets.items.length).toBe(2);
   });
 
-  it('is not used where the server says that it closes', async () => {
+  it('is not reused if the server announces that it closes', async () => {
     const peer = await serveRaw((socket) => socket.write(answerText('ok', 'connection: close\r\n')));
     const pool = openPool(peer);
     for (let count = 0; count < 2; count++) expect((await post(pool, peer).outcome).status).toBe(200);
@@ -60,17 +60,20 @@ describe('a kept connection', () => {
     ['keep-alive: timeout=10\r\n', 7_900, 1],
     ['keep-alive: timeout=10\r\n', 8_100, 2],
     ['keep-alive: timeout=1000\r\n', 30_100, 2],
-  ])('is used as long as the server may keep it (%j, after %i ms)', async (headers, idleMs, connections) => {
-    vi.useFakeTimers({ toFake: ['Date'] });
-    const peer = await serveRaw((socket) => socket.write(answerText('ok', headers)));
-    const pool = openPool(peer);
-    await post(pool, peer).outcome;
-    vi.setSystemTime(Date.now() + idleMs);
-    expect((await post(pool, peer).outcome).status).toBe(200);
-    expect(peer.sockets.items.length).toBe(connections);
-  });
+  ])(
+    'is reused as long as the server may keep it (%j, after %i ms)',
+    async (headers, idleMs, connections) => {
+      vi.useFakeTimers({ toFake: ['Date'] });
+      const peer = await serveRaw((socket) => socket.write(answerText('ok', headers)));
+      const pool = openPool(peer);
+      await post(pool, peer).outcome;
+      vi.setSystemTime(Date.now() + idleMs);
+      expect((await post(pool, peer).outcome).status).toBe(200);
+      expect(peer.sockets.items.length).toBe(connections);
+    },
+  );
 
-  it('is closed when it was not used for so long', async () => {
+  it('is closed after the idle timeout', async () => {
     const peer = await serveRaw((socket) => socket.write(answerText('ok', 'keep-alive: timeout=3\r\n')));
     vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
     await post(openPool(peer), peer).outcome;
@@ -80,7 +83,7 @@ describe('a kept connection', () => {
     await closed;
   });
 
-  it('that the server closes at the next request may have taken it', async () => {
+  it('that the server closes during a request may have delivered it', async () => {
     const peer = await serveRaw((socket, request) => {
       if (request === 1) socket.write(answerText('ok'));
       else socket.end();
@@ -92,7 +95,7 @@ describe('a kept connection', () => {
     expect(neverSent).toBe(false);
   });
 
-  it('is not used while it is still writing a request that was answered early', async () => {
+  it('is not reused while it still writes a request that was answered early', async () => {
     const peer = await listen(
       createTcpServer((socket) => {
         socket.once('data', () => {
@@ -112,7 +115,7 @@ describe('a kept connection', () => {
 });
 
 describe('an exchange fails', () => {
-  it('before it is sent where nobody listens', async () => {
+  it('before it is sent if the connection is refused', async () => {
     const server = createTcpServer();
     const peer = await listen(server);
     server.close();
@@ -121,14 +124,14 @@ describe('an exchange fails', () => {
     expect(neverSent).toBe(true);
   });
 
-  it('before it is sent where the name is unknown', async () => {
+  it('before it is sent if the host name is unknown', async () => {
     const peer = { url: new URL('http://switchboard.invalid/'), sockets: new Inbox<Socket>() };
     const { error, neverSent } = await post(openPool(peer), peer).outcome;
     expect((error as NodeJS.ErrnoException).code).toMatch(/ENOTFOUND|EAI_AGAIN/);
     expect(neverSent).toBe(true);
   });
 
-  it.each(['', 'not TLS'])('before it is sent where a TLS handshake does not succeed (%j)', async (text) => {
+  it.each(['', 'not TLS'])('before it is sent if the TLS handshake fails (%j)', async (text) => {
     const peer = await serveRaw((socket) => socket.end(text));
     const secure = { ...peer, url: new URL(peer.url.href.replace('http:', 'https:')) };
     const { error, neverSent } = await post(openPool(secure), secure).outcome;
@@ -156,7 +159,7 @@ describe('an exchange fails', () => {
     expect(neverSent).toBe(false);
   });
 
-  it('when the answer is not HTTP, and the connection is closed', async () => {
+  it('when the response is not HTTP, and the connection is closed', async () => {
     const peer = await serveRaw((socket) => socket.write('* OK IMAP4rev1 ready\r\n'));
     const { error, neverSent } = await post(openPool(peer), peer).outcome;
     expect(error).toBeInstanceOf(MalformedResponseError);
@@ -165,7 +168,7 @@ describe('an exchange fails', () => {
     if (!socket!.destroyed) await once(socket!, 'close');
   });
 
-  it('alone when whoever hears the answer throws', async () => {
+  it('alone when its response handler throws', async () => {
     const peer = await serveHttp((_request, response) => response.end('ok'));
     const pool = openPool(peer);
     const faulty = post(pool, peer);

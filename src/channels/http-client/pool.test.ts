@@ -15,7 +15,7 @@ import {
 import { requestHead } from './request-head.ts';
 
 describe('a pool of connections', () => {
-  it('sends the request and gives the answer', async () => {
+  it('sends the request and returns the response', async () => {
     const peer = await serveHttp(async (request, response) => {
       const body = await buffer(request);
       response
@@ -30,7 +30,7 @@ describe('a pool of connections', () => {
     expect((await exchange.head).sessionId).toBe('s1');
   });
 
-  it('uses a connection again, one exchange at a time', async () => {
+  it('reuses a connection, one exchange at a time', async () => {
     const peer = await serveHttp((_request, response) => response.end('ok'));
     const pool = openPool(peer);
     for (let count = 0; count < 5; count++) expect((await post(pool, peer).outcome).status).toBe(200);
@@ -38,7 +38,7 @@ describe('a pool of connections', () => {
     expect(peer.sockets.items.length).toBe(2);
   });
 
-  it('takes time that passes between two looks at the clock', async () => {
+  it('tolerates a clock that jumps between two readings', async () => {
     const warnings: Error[] = [];
     const warned = (warning: Error) => warnings.push(warning);
     process.on('warning', warned);
@@ -56,7 +56,7 @@ describe('a pool of connections', () => {
   });
 
   it.each([0, 1, 200, 13_000, 100_000, 3_000_000])(
-    'carries bodies of %i bytes there and back',
+    'transfers bodies of %i bytes in both directions',
     async (size) => {
       const peer = await serveHttp(async (request, response) => {
         const body = await buffer(request);
@@ -75,7 +75,7 @@ describe('a pool of connections', () => {
     },
   );
 
-  it('opens 256 connections and lets the other exchanges wait in line', async () => {
+  it('opens 256 connections and queues further exchanges', async () => {
     const arrived: ServerResponse[] = [];
     const order: string[] = [];
     const all = Promise.withResolvers<void>();
@@ -99,7 +99,7 @@ describe('a pool of connections', () => {
     for (const response of arrived.slice(1)) response.end('early');
     await Promise.all(exchanges.filter((_, index) => index !== 260).map(({ outcome }) => outcome));
     expect(peer.sockets.items.length).toBe(256);
-    // One connection carried all that waited, so they came in the order in which they were sent.
+    // One connection carried the queue, so it arrived in order.
     expect(order.slice(256).map(Number)).toEqual([
       256,
       257,
@@ -110,7 +110,7 @@ describe('a pool of connections', () => {
     expect(exchanges[260]!.calls).toBe(0);
   });
 
-  it('skips interim answers', async () => {
+  it('skips interim responses', async () => {
     const peer = await serveRaw((socket) => {
       socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n');
       socket.write(answerText('done'));
@@ -119,13 +119,13 @@ describe('a pool of connections', () => {
     expect([status, body.toString()]).toEqual([200, 'done']);
   });
 
-  it('takes a body that ends with the connection', async () => {
+  it('accepts a body that ends with the connection', async () => {
     const peer = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'));
     const { body, error } = await post(openPool(peer), peer).outcome;
     expect([body.toString(), error]).toEqual(['all of it', undefined]);
   });
 
-  it('reaches a server by its IPv6 address', async (context) => {
+  it('connects to an IPv6 address', async (context) => {
     const peer = await listen(
       createHttpServer((request, response) => response.end(request.headers.host)),
       'http',
@@ -137,7 +137,7 @@ describe('a pool of connections', () => {
 });
 
 describe('an aborted exchange', () => {
-  it('closes its connection, and hears nothing more', async () => {
+  it('closes its connection and receives nothing more', async () => {
     const peer = await serveHttp((request, response) => {
       if (request.headers['content-length'] === '5') response.write('begun');
       else response.end('ok');
@@ -153,7 +153,7 @@ describe('an aborted exchange', () => {
     expect(exchange.calls).toBe(0);
   });
 
-  it('makes room for one that waits', async () => {
+  it('frees its connection for a queued exchange', async () => {
     const full = Promise.withResolvers<void>();
     let held = 0;
     const peer = await serveHttp((_request, response) => {
@@ -168,7 +168,7 @@ describe('an aborted exchange', () => {
     expect((await waiting.outcome).body.toString()).toBe('room');
   });
 
-  it('is not sent when it had no connection yet', async () => {
+  it('is not sent if it had no connection yet', async () => {
     const peer = await serveHttp((_request, response) => response.end('ok'));
     const pool = openPool(peer);
     const exchange = post(pool, peer);
@@ -177,7 +177,7 @@ describe('an aborted exchange', () => {
     expect(exchange.calls).toBe(0);
   });
 
-  it('goes with its pool', async () => {
+  it('ends when its pool closes', async () => {
     const peer = await serveHttp(() => {});
     const pool = openPool(peer);
     const exchange = post(pool, peer);

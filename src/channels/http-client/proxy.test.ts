@@ -49,12 +49,12 @@ describe('the proxy of a server', () => {
     ['2.3', 'http://10.1.2.3/', true],
     ['[fd12::1]:80', 'http://[fd12::1]/', false],
     [', ,', 'http://a.example/', true],
-  ])('with no_proxy %j: %s goes through it: %s', (no_proxy, url, isUsed) => {
+  ])('with no_proxy %j: %s uses it: %s', (no_proxy, url, isUsed) => {
     expect(labelFor(url, { http_proxy: proxy, no_proxy })).toBe(isUsed ? proxy : undefined);
   });
 
   it.each(['socks5://proxy:1080', 'ftp://proxy', 'http://', 'http://a b/'])(
-    'cannot be %j, and the error does not show what may be a password',
+    'cannot be %j, and the error hides a possible password',
     (address) => {
       expect(() => labelFor('http://a.example/', { http_proxy: address })).toThrow(
         'The variable http_proxy is not the URL of a proxy: use http://host:port or https://host:port.',
@@ -62,7 +62,7 @@ describe('the proxy of a server', () => {
     },
   );
 
-  it('is told who we are, and what is wanted of it', () => {
+  it('receives its credentials and the absolute URL', () => {
     const url = new URL('http://a.example:8080/mcp?x=1');
     const found = proxyFor(url, { http_proxy: 'http://me:p%40ssw0rd@proxy.example' })!;
     expect(found).toMatchObject({ label: 'http://proxy.example:80' });
@@ -75,7 +75,7 @@ describe('the proxy of a server', () => {
     ).toEqual(['p%40ssw0rd', 'p@ssw0rd']);
   });
 
-  it('are found in every spelling that is taken for a proxy', () => {
+  it('has its password recognized in every accepted spelling', () => {
     expect(proxyPasswords({ HTTP_PROXY: ' user:hunter2secret@127.0.0.1:1234 ' })).toEqual(['hunter2secret']);
     expect(proxyPasswords({ ALL_PROXY: 'HTTPS://user:hunter|secret@127.0.0.1' })).toContain('hunter|secret');
   });

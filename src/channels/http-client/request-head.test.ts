@@ -14,7 +14,7 @@ function linesFor(
 }
 
 describe('the head of a request', () => {
-  it('names the method, the path and the host', () => {
+  it('contains the method, the path and the host', () => {
     expect(requestHead('POST', new URL('http://server.test/mcp?a=b'), '/mcp?a=b', {}, {})).toBe(
       'POST /mcp?a=b HTTP/1.1\r\nhost: server.test\r\n',
     );
@@ -31,7 +31,7 @@ describe('the head of a request', () => {
     expect(linesFor(url)).toEqual([`host: ${host}`]);
   });
 
-  it('takes the name and password out of the URL, unless a header is configured', () => {
+  it('takes the user and password from the URL, unless a header is configured', () => {
     const basic = `Basic ${Buffer.from('Ann:a b%').toString('base64')}`;
     expect(linesFor('http://Ann:a%20b%25@server.test/')).toContain(`authorization: ${basic}`);
     expect(linesFor('http://Ann@server.test/', { Authorization: 'Bearer x' })).toEqual([
@@ -40,13 +40,13 @@ describe('the head of a request', () => {
     ]);
   });
 
-  it('has the configured headers, once each, and ours before them', () => {
+  it('contains each configured header once, after ours', () => {
     expect(
       linesFor('http://a.test/', { 'X-Key': 'k', Accept: 'image/png' }, { accept: 'text/event-stream' }),
     ).toEqual(['host: a.test', 'x-key: k', 'accept: text/event-stream']);
   });
 
-  it('leaves the connection and the framing to us', () => {
+  it('ignores configured connection and framing headers', () => {
     const configured = {
       Connection: 'close',
       'Content-Length': '5',
@@ -56,7 +56,7 @@ describe('the head of a request', () => {
     expect(linesFor('http://a.test/', configured)).toEqual(['host: a.test']);
   });
 
-  it('never has a line that nobody configured', () => {
+  it('never contains an injected line', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (name, value) => {
         let lines: string[];
@@ -72,13 +72,10 @@ describe('the head of a request', () => {
     );
   });
 
-  it.each(['a\r\nb', 'a\nb', 'a\0b', 'päßwörd →'])(
-    'does not take the value %j, and does not show it',
-    (value) => {
-      const attempt = () => linesFor('http://a.test/', { 'X-Key': value });
-      expect(attempt).toThrow(SwitchboardError);
-      expect(attempt).toThrow(/"x-key"/);
-      expect(attempt).not.toThrow(value);
-    },
-  );
+  it.each(['a\r\nb', 'a\nb', 'a\0b', 'päßwörd →'])('rejects the value %j without showing it', (value) => {
+    const attempt = () => linesFor('http://a.test/', { 'X-Key': value });
+    expect(attempt).toThrow(SwitchboardError);
+    expect(attempt).toThrow(/"x-key"/);
+    expect(attempt).not.toThrow(value);
+  });
 });

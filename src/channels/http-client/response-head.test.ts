@@ -5,15 +5,15 @@ function head(lines: string): ResponseHead {
   return new HeadReader().read(`HTTP/1.1 200 OK\r\n${lines}`);
 }
 
-describe('the head of an answer', () => {
-  it('tells the content type in lower case', () => {
+describe('the head of a response', () => {
+  it('gives the content type in lower case', () => {
     expect(head('Content-Type: Text/Event-Stream; charset=utf-8').contentType).toBe(
       'text/event-stream; charset=utf-8',
     );
     expect(head('x: y').contentType).toBe('');
   });
 
-  it('tells where a redirect leads', () => {
+  it('gives the target of a redirect', () => {
     expect(head('Location: /there').location).toBe('/there');
   });
 
@@ -34,11 +34,11 @@ describe('the head of an answer', () => {
     ['the body ends with the connection', 'x: y', 0],
     ['both a length and chunks are given', `${length}transfer-encoding: chunked`, 0],
     ['chunks are given', 'transfer-encoding: chunked', 3_000],
-  ])('tells how long the connection can be kept: %s', (_what, lines, keepAliveMs) => {
+  ])('gives how long the connection can be kept: %s', (_what, lines, keepAliveMs) => {
     expect(head(lines).keepAliveMs).toBe(keepAliveMs);
   });
 
-  it('of an old server keeps the connection only where it says so', () => {
+  it('of an HTTP/1.0 server keeps the connection only if it says so', () => {
     const keepAliveMs = (lines: string) => new HeadReader().read(`HTTP/1.0 200 OK\r\n${lines}`).keepAliveMs;
     expect(keepAliveMs('content-length: 0')).toBe(0);
     expect(keepAliveMs('content-length: 0\r\nconnection: keep-alive')).toBe(3_000);

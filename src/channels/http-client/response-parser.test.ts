@@ -7,14 +7,14 @@ import { ResponseParser } from './response-parser.ts';
 interface Heard {
   heads: ResponseHead[];
   body: string;
-  /** Bytes after the answer; undefined where the answer did not end. */
+  /** Bytes after the response; undefined if the response did not end. */
   leftOver: number | undefined;
   error: Error | undefined;
 }
 
 const oldBytes = Buffer.from('\r\n\r\nHTTP/1.1 500 Old\r\n\r\n');
 
-/** Reads one answer. Lent pieces lie in a buffer that is used again, as a socket's reads do. */
+/** Parses one response. Lent pieces share a reused buffer, like the reads of a socket. */
 function read(pieces: readonly Buffer[], how: { lent?: boolean; closes?: boolean } = {}): Heard {
   const heard: Heard = { heads: [], body: '', leftOver: undefined, error: undefined };
   const body: Buffer[] = [];
@@ -77,7 +77,7 @@ const interim = fc.constantFrom(
   'HTTP/1.1 103 Early\r\nlink: </a>\r\n\r\n',
 );
 
-/** A body in chunks, with what may stand around them. */
+/** A chunked body, with optional extensions and trailers. */
 const chunkedBody = fc
   .tuple(
     fc.array(
@@ -140,8 +140,8 @@ const answers = fc
     ].join(''),
   }));
 
-describe('answers', () => {
-  it('are read the same however they are cut', () => {
+describe('responses', () => {
+  it('parse the same however they are split', () => {
     fc.assert(
       fc.property(answers, anyCuts, fc.boolean(), (answer, cuts, lent) => {
         const pieces = cut(Buffer.from(answer.text, 'latin1'), cuts);
@@ -156,7 +156,7 @@ describe('answers', () => {
     );
   });
 
-  it('that break off never end, and say so', () => {
+  it('that are truncated never end, and fail', () => {
     fc.assert(
       fc.property(answers, anyCuts, fc.nat(), (answer, cuts, end) => {
         fc.pre(!answer.framing.closes);
@@ -168,7 +168,7 @@ describe('answers', () => {
     );
   });
 
-  it('may be anything at all without another error than a clear one', () => {
+  it('of any bytes fail only with a clear error', () => {
     const noise = fc.oneof(
       bytes,
       bytes.map((text) => `HTTP/1.1 200 OK\r\n${text}`),
@@ -189,7 +189,7 @@ describe('answers', () => {
     );
   });
 
-  it('go by their chunks where a length is given too', () => {
+  it('use chunked framing even if a length is given', () => {
     expect(
       readText(
         'HTTP/1.1 200 OK\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n',
@@ -197,7 +197,7 @@ describe('answers', () => {
     ).toMatchObject({ body: 'ab', leftOver: 0 });
   });
 
-  it('tell what came after them', () => {
+  it('report the bytes that follow them', () => {
     expect(readText('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 408')).toMatchObject({
       body: 'ok',
       leftOver: 12,
@@ -216,7 +216,7 @@ describe('answers', () => {
     expect({ leftOver, body }).toEqual({ leftOver: 0, body: '' });
   });
 
-  it('are read one after the other on the same connection', () => {
+  it('are parsed one after the other on the same connection', () => {
     const heard: (number | string)[] = [];
     const parser: ResponseParser = new ResponseParser(
       {
@@ -236,7 +236,7 @@ describe('answers', () => {
     expect(heard).toEqual([200, 'a', 200, 'b']);
   });
 
-  it('are not read on when nobody wants the rest', () => {
+  it('are not parsed further once the parser is stopped', () => {
     const heard: string[] = [];
     const parser: ResponseParser = new ResponseParser(
       {
@@ -256,7 +256,7 @@ describe('answers', () => {
   });
 });
 
-describe('a malformed answer is refused:', () => {
+describe('a malformed response is rejected:', () => {
   const ok = 'HTTP/1.1 200 OK\r\n';
   const chunked = `${ok}transfer-encoding: chunked\r\n\r\n`;
   it.each([

@@ -22,8 +22,8 @@ function trust(identity: Identity): void {
 
 const identity = makeIdentity();
 
-describe.skipIf(identity === undefined)('a server behind TLS (needs openssl for its certificate)', () => {
-  it('is asked for HTTP/1.1 under its name, on a connection that is kept', async () => {
+describe.skipIf(identity === undefined)('a TLS server (the test certificate needs openssl)', () => {
+  it('is offered HTTP/1.1 under its name, on a connection that is reused', async () => {
     trust(identity!);
     const { url, sockets } = await listen(serve(identity!), 'https');
     const peer = { url: new URL(url.href.replace('127.0.0.1', 'localhost')), sockets };
@@ -40,7 +40,7 @@ describe.skipIf(identity === undefined)('a server behind TLS (needs openssl for 
     expect(sockets.items.length).toBe(1);
   });
 
-  it('may send much', async () => {
+  it('may send large responses', async () => {
     trust(identity!);
     const sent = randomBytes(3_000_000);
     const server = createServer({ ...identity }, (_request, response) => response.end(sent));
@@ -49,14 +49,14 @@ describe.skipIf(identity === undefined)('a server behind TLS (needs openssl for 
     expect(body.equals(sent)).toBe(true);
   });
 
-  it('may be known by its address only', async () => {
+  it('may be identified by its address only', async () => {
     trust(identity!);
     const peer = await listen(serve(identity!), 'https');
     const { body } = await post(openPool(peer), peer).outcome;
     expect(JSON.parse(body.toString())).toMatchObject({ servername: false, host: peer.url.host });
   });
 
-  it('is sent nothing where its certificate is not trusted', async () => {
+  it('receives nothing if its certificate is not trusted', async () => {
     const peer = await listen(serve(identity!), 'https');
     const { error, neverSent } = await post(openPool(peer), peer).outcome;
     expect((error as NodeJS.ErrnoException).code).toBe('DEPTH_ZERO_SELF_SIGNED_CERT');
