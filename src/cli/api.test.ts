@@ -47,12 +47,12 @@ describe('callApi', () => {
     });
   });
 
-  it('takes an answer without a body', async () => {
+  it('accepts a response without a body', async () => {
     const url = await serve((_request, response) => void response.writeHead(204).end());
     expect(await callApi(url, 'DELETE', '/projects/x')).toBe(undefined);
   });
 
-  it("gives the API's error with a line for each problem", async () => {
+  it("shows the API's error with a line for each problem", async () => {
     const problems = [
       { path: 'config.url', message: 'must be a URL' },
       { path: '', message: 'is strange' },
@@ -78,14 +78,14 @@ describe('callApi', () => {
     ],
     [500, { error: { code: 'of_the_future', message: 'Hm.' } }, 'internal', 'Hm.'],
     [502, {}, 'internal', 'HTTP 502'],
-  ])('HTTP %d is a failure', async (status, body, code, message) => {
+  ])('fails on HTTP %d', async (status, body, code, message) => {
     const url = await serve((_request, response) => json(response, status, body));
     const error = await failure(callApi(url, 'GET', '/projects'));
     expect(error).toMatchObject({ code, message });
     expect(exitCodeOf(error)).toBe(1);
   });
 
-  it('says that nobody is there', async () => {
+  it('reports that Switchboard is not running', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const error = await failure(callApi(url, 'POST', '/projects', { body: {} }));
     expect(error).toBeInstanceOf(UnreachableError);
@@ -93,21 +93,21 @@ describe('callApi', () => {
     expect(exitCodeOf(error)).toBe(3);
   });
 
-  it('says that somebody else is there', async () => {
+  it('reports that another program responds', async () => {
     const url = await serve((_request, response) => void response.writeHead(200).end('<html>'));
     const error = await failure(callApi(url, 'GET', '/projects'));
     expect(error).toBeInstanceOf(UnreachableError);
     expect(error.message).toBe(`The program at ${url} is not a Switchboard.`);
   });
 
-  it('does not wait for ever', async () => {
+  it('times out', async () => {
     const url = await serve(() => {});
     expect((await failure(callApi(url, 'GET', '/projects', { timeoutMs: 20 }))).message).toBe(
       'no response within 20 ms',
     );
   });
 
-  it('does not claim that nothing was done where the connection breaks', async () => {
+  it('does not claim that nothing happened if the connection breaks', async () => {
     const url = await serve((request) => void request.socket.destroy());
     const error = await failure(callApi(url, 'POST', '/projects', { body: {} }));
     expect(error).not.toBeInstanceOf(UnreachableError);

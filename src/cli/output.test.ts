@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { sourceFiles } from '../../test/helpers/source.ts';
 import { jsonText, oneLine, printable, table } from './output.ts';
 
-/** C0 but line breaks and tabs, DEL, C1, and what changes the order of reading. */
+/** C0 except line breaks and tabs, DEL, C1, and bidirectional controls. */
 const steering = /[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const texts = fc
   .array(
@@ -25,8 +25,8 @@ const texts = fc
   )
   .map((parts) => parts.join(''));
 
-describe('what is printed', () => {
-  it('steers no terminal, whatever it is made of', () => {
+describe('printed text', () => {
+  it('contains no terminal control characters', () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(printable(text)).not.toMatch(steering);
@@ -36,7 +36,7 @@ describe('what is printed', () => {
     );
   });
 
-  it('is the same JSON, and steers no terminal either', () => {
+  it('is equivalent JSON without terminal control characters', () => {
     fc.assert(
       fc.property(fc.dictionary(texts, texts), (value) => {
         expect(jsonText(value, 2)).not.toMatch(steering);
@@ -51,9 +51,9 @@ describe('what is printed', () => {
     ['a\r\nb\rc', 'a\nb\\u000dc'],
     ['\u001b[2J\u009b2J\u007f', '\\u001b[2J\\u009b2J\\u007f'],
     ['user\u202etxt.exe\u2069', 'user\\u202etxt.exe\\u2069'],
-  ])('%j is shown as %j', (text, shown) => expect(printable(text)).toBe(shown));
+  ])('shows %j as %j', (text, shown) => expect(printable(text)).toBe(shown));
 
-  it('stays in its columns', () => {
+  it('stays aligned in its columns', () => {
     expect(
       table([
         ['a\u001b[31mb\u001b[0m', 'x'],
@@ -63,7 +63,7 @@ describe('what is printed', () => {
   });
 });
 
-it('only these write: all else goes through print, complain and their like', () => {
+it('only these modules write to the terminal; all others use print, complain and similar', () => {
   const writers = [...sourceFiles('src/cli'), ...sourceFiles('src/gateway/stdio')]
     .filter(
       ({ path, text }) => !path.endsWith('.test.ts') && /\b(?:stdout|stderr)\.write\(|\bconsole\./.test(text),

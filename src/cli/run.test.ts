@@ -45,7 +45,7 @@ function fileWith(contents: string): string {
 }
 
 describe('switchboard project', () => {
-  it('lists, shows, adds and changes', async () => {
+  it('lists, shows, adds and changes projects', async () => {
     const { stdout } = await runWith({ 'GET /projects': { projects: [project] } }, 'project', 'ls');
     expect(stdout).toBe('research  2 servers\n');
     const shown = await runWith({ 'GET /projects/research': project }, 'project', 'show', 'research');
@@ -65,7 +65,7 @@ describe('switchboard project', () => {
     expect(changed.requests).toEqual(['PATCH /projects/a%20b {"description":null,"record_payloads":true}']);
   });
 
-  it('removes only what is said twice, where nobody can be asked', async () => {
+  it('needs --yes to remove a project without a terminal', async () => {
     const answers = { 'GET /projects/research': project, [`DELETE /projects/${project.id}`]: null };
     const refused = await runWith(answers, 'project', 'rm', 'research');
     expect(refused).toMatchObject({ code: 2, requests: ['GET /projects/research'] });
@@ -75,7 +75,7 @@ describe('switchboard project', () => {
     expect(removed.requests.at(-1)).toBe(`DELETE /projects/${project.id} if "4"`);
   });
 
-  it('wants to know what is to change', async () => {
+  it('requires at least one change', async () => {
     expect(await runWith({}, 'project', 'set', 'research')).toMatchObject({ code: 2, requests: [] });
   });
 });
@@ -83,7 +83,7 @@ describe('switchboard project', () => {
 describe('switchboard server', () => {
   const path = '/projects/research/servers';
 
-  it('adds what stands behind --, whatever it looks like', async () => {
+  it('adds everything after -- as the command', async () => {
     const { code, stdout, requests } = await runWith(
       { [`POST ${path}`]: server },
       ...['server', 'add', 'files', '-P', 'research', '-e', 'A=b', '--no-test'],
@@ -95,7 +95,7 @@ describe('switchboard server', () => {
     ]);
   });
 
-  it('shows all that is known', async () => {
+  it('shows all details', async () => {
     const { stdout } = await runWith(
       { [`GET ${path}/files`]: server },
       'server',
@@ -110,7 +110,7 @@ describe('switchboard server', () => {
     expect(list.stdout).toBe('files  ready  stdio  api  3 tools\n');
   });
 
-  it('changes the version that it has seen', async () => {
+  it('changes the version that it has read', async () => {
     const answers = { [`GET ${path}/files`]: server, [`PATCH ${path}/files`]: server };
     const { requests } = await runWith(answers, 'server', 'set', 'files', '-P', 'research', '--prefix', 'f');
     expect(requests[1]).toBe(`PATCH ${path}/files if "7" {"prefix":"f"}`);
@@ -127,12 +127,12 @@ describe('switchboard server', () => {
     expect(requests).toEqual([`PATCH ${path}/files ${body}`]);
   });
 
-  it('removes it from the project "default" where none is named', async () => {
+  it('uses the project "default" if none is named', async () => {
     const answers = { 'DELETE /projects/default/servers/files': null };
     expect(await runWith(answers, 'server', 'rm', 'files')).toMatchObject({ code: 0 });
   });
 
-  it('fails where the test of a server fails', async () => {
+  it('fails if the test of a server fails', async () => {
     const result = { duration_ms: 12, tools: 3, resources: 0, prompts: 0, error: null };
     const info = { name: 'files-server', version: '1.0' };
     const tested = (answer: object) =>
@@ -147,7 +147,7 @@ describe('switchboard server', () => {
     });
   });
 
-  it('passes on what the API says', async () => {
+  it('passes on the API’s error', async () => {
     expect(await runWith({}, 'server', 'show', 'nobody')).toMatchObject({
       code: 1,
       stderr: 'error: There is nothing at /projects/default/servers/nobody.\n',
@@ -161,7 +161,7 @@ describe('switchboard secret', () => {
   const path = '/projects/default/secrets';
   const secret = { name: 'TOKEN', updated_at: project.created_at, used_by: ['files', 'github'] };
 
-  it('takes a value from a variable or a file, without the line break at its end', async () => {
+  it('reads a value from a variable or a file, without the trailing line break', async () => {
     vi.stubEnv('SWITCHBOARD_TEST_TOKEN', 'hunter2');
     onTestFinished(() => void vi.unstubAllEnvs());
     const answers = { [`PUT ${path}/TOKEN`]: secret };
@@ -182,14 +182,14 @@ describe('switchboard secret', () => {
     [['TOKEN', '--from-env', 'A', '--from-file', 'b'], 'cannot be combined'],
     [['TOKEN', '--from-file', '/no/such/file'], 'Cannot read /no/such/file'],
     [['TOKEN', '--from-file', '/dev/null'], 'is empty'],
-  ])('refuses %j', async (words, reason) => {
+  ])('rejects %j', async (words, reason) => {
     const { code, stderr, requests } = await runWith({}, 'secret', 'set', ...words);
     expect({ code, requests }).toEqual({ code: 2, requests: [] });
     expect(stderr).toContain(reason);
     expect(stderr).not.toContain('hunter2');
   });
 
-  it('lists, removes and rotates', async () => {
+  it('lists, removes and rotates secrets', async () => {
     const list = await runWith({ [`GET ${path}`]: { secrets: [secret] } }, 'secret', 'ls');
     expect(list.stdout).toMatch(/^TOKEN {2}2030-01-01 \d\d:\d\d:\d\d {2}used by files, github\n$/);
     const unused = { [`GET ${path}`]: { secrets: [{ ...secret, used_by: [] }] } };
@@ -206,7 +206,7 @@ describe('switchboard secret', () => {
     expect(rotated.stdout).toBe('encrypted 1 secret with the new key k2\n');
   });
 
-  it('removes one that servers use only where that is really meant', async () => {
+  it('removes a secret in use only with --yes', async () => {
     const answers = { [`GET ${path}`]: { secrets: [secret] }, [`DELETE ${path}/TOKEN`]: null };
     const refused = await runWith(answers, 'secret', 'rm', 'TOKEN');
     expect(refused).toMatchObject({ code: 2, requests: [`GET ${path}`] });
@@ -220,7 +220,7 @@ describe('switchboard product', () => {
   const path = '/projects/default/products';
   const product = { name: 'acme', version: '2', servers: ['a', 'b'], updated_at: project.created_at };
 
-  it('installs a manifest and shows what that changes', async () => {
+  it('installs a manifest and shows the changes', async () => {
     const manifest = { name: 'acme', version: '2', mcp: { servers: [] } };
     const done = { product, added: ['a'], changed: ['b'], removed: ['c'], unchanged: ['d', 'e'] };
     const { stdout, requests } = await runWith(
@@ -237,13 +237,13 @@ describe('switchboard product', () => {
   it.each([
     ['{', 'is not valid JSON'],
     ['[]', 'is not a manifest'],
-  ])('refuses the manifest %s', async (contents, reason) => {
+  ])('rejects the manifest %s', async (contents, reason) => {
     const { code, stderr } = await runWith({}, 'product', 'install', fileWith(contents));
     expect(code).toBe(2);
     expect(stderr).toContain(reason);
   });
 
-  it('lists and removes', async () => {
+  it('lists and removes products', async () => {
     const list = await runWith({ [`GET ${path}`]: { products: [product] } }, 'product', 'ls');
     expect(list.stdout).toMatch(/^acme {2}2 {2}2030-01-01 \S+ {2}a, b\n$/);
     expect(await runWith({ [`DELETE ${path}/acme`]: null }, 'product', 'rm', 'acme')).toMatchObject({
@@ -265,7 +265,7 @@ describe('switchboard tool', () => {
     { name: 'files__drop', server: 'files', tool: 'drop', description: null, enabled: false },
   ];
 
-  it('lists what clients see, or all', async () => {
+  it('lists the visible tools, or all', async () => {
     const answers = { [`GET ${path}`]: { tools } };
     expect((await runWith(answers, 'tool', 'ls')).stdout).toBe('read  files  Reads\\u0007\n');
     expect((await runWith(answers, 'tool', 'ls', '--all')).stdout).toBe(
@@ -273,7 +273,7 @@ describe('switchboard tool', () => {
     );
   });
 
-  it('switches one', async () => {
+  it('switches one tool', async () => {
     const answers = { [`PATCH ${path}/files__drop`]: { ...tools[1], enabled: true } };
     const { stdout, requests } = await runWith(answers, 'tool', 'enable', 'files__drop');
     expect(stdout).toBe('drop of files is enabled\n');
@@ -288,7 +288,7 @@ describe('switchboard tool with a pattern', () => {
     description: null,
   });
 
-  it("finds tools by their servers' own names, also where they are listed with the server's", async () => {
+  it("matches the servers' own tool names, even if they are listed with a prefix", async () => {
     const tools = [
       toolOf('a', 'delete_file', true),
       toolOf('b', 'delete_file', true),
@@ -304,7 +304,7 @@ describe('switchboard tool with a pattern', () => {
     );
   });
 
-  it('goes on past one that its server leaves out', async () => {
+  it('continues after a tool that its server leaves out', async () => {
     const message = 'The tool "drop" is off by the setting "tools" of the server "a": change it there.';
     const answers = {
       [`GET ${path}`]: { tools: [toolOf('a', 'drop', false), toolOf('b', 'drop', false)] },
@@ -321,7 +321,7 @@ describe('switchboard tool with a pattern', () => {
     });
   });
 
-  it('says that there is nothing to switch', async () => {
+  it('reports that nothing matches', async () => {
     const answers = { [`GET ${path}`]: { tools: [toolOf('a', 'drop', false), toolOf('b', 'drop', false)] } };
     expect((await runWith(answers, 'tool', 'disable', 'd*')).stdout).toBe(
       'nothing to change: already disabled: drop of a, drop of b\n',
@@ -346,7 +346,7 @@ describe('switchboard calls', () => {
   });
   const path = '/projects/default/calls';
 
-  it('shows as many as asked for, page by page, the newest last', async () => {
+  it('shows the requested number, page by page, the newest last', async () => {
     const answers = {
       [`GET ${path}?server=files&status=ok&limit=3`]: {
         calls: [callOf(3), callOf(2)],
@@ -367,7 +367,7 @@ describe('switchboard calls', () => {
     expect(json.map(({ id }: { id: string }) => id)).toEqual(['3', '2', '1']);
   });
 
-  it('says that there are none', async () => {
+  it('reports that there are none', async () => {
     const answers = { [`GET ${path}?limit=50`]: { calls: [], next_cursor: null, dropped: 0 } };
     expect((await runWith(answers, 'calls')).stdout).toBe('no calls\n');
   });
@@ -376,7 +376,7 @@ describe('switchboard calls', () => {
 describe('switchboard import --project', () => {
   const path = '/projects/research/import';
 
-  it('sends the servers with what they need, and tells what is to do', async () => {
+  it('sends the servers with their secrets, and prints the next steps', async () => {
     const file = fileWith(
       JSON.stringify({
         servers: { files: { command: './run', description: 'Reads', env: { A: `\${input:api-key}` } } },
@@ -403,7 +403,7 @@ describe('switchboard import --project', () => {
     });
   });
 
-  it('refuses what has nothing in it, and two places at once', async () => {
+  it('rejects an empty file and two destinations', async () => {
     const empty = await runWith({}, 'import', fileWith('{"mcpServers": {"a": {}}}'), '--project', 'research');
     expect(empty).toMatchObject({ code: 2, requests: [] });
     expect(empty.stderr).toContain('left out: a: has neither');

@@ -24,7 +24,7 @@ function callView(otherwise: Partial<CallView> = {}): CallView {
   };
 }
 
-it('a call is a row of time, status, server, tool, duration, sizes, client and error', () => {
+it('shows a call as a row of time, status, server, tool, duration, sizes, client and error', () => {
   expect(callRow(callView())).toEqual([
     localTime(created_at),
     ...['ok', 'github', 'search', '12 ms', '120 B → 4.5 kB', 'cursor 1.0', ''],
@@ -44,12 +44,12 @@ it('a call is a row of time, status, server, tool, duration, sizes, client and e
   ]);
 });
 
-it('tables that share their widths line up', () => {
+it('aligns tables that share their widths', () => {
   const widths: number[] = [];
   expect(table([['long name', 'x']], widths)).toBe('long name  x');
   expect(table([['short', 'y']], widths)).toBe('short      y');
 });
 
-it('a time is shown as the clock on the wall has it', () => {
+it('shows times in the local time zone', () => {
   expect(localTime(new Date(2030, 0, 2, 3, 4, 5).toISOString())).toBe('2030-01-02 03:04:05');
 });

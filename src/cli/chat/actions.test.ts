@@ -7,7 +7,7 @@ import { ChatScreen } from './text.ts';
 const call = { name: 'echo', server: 'box', input: { text: 'hello' } };
 const done = { run_id: '1', text: 'Done.', stop_reason: 'end', steps: 2, messages: [] };
 
-/** A stream of events; null cuts it off. */
+/** A stream of events; null truncates it. */
 const events =
   (...told: ([string, object] | null)[]) =>
   (response: ServerResponse) => {
@@ -22,7 +22,7 @@ const events =
 const path = 'POST /projects/research/chat';
 
 describe('switchboard chat', () => {
-  it('prints what the model says, and shows what it does', async () => {
+  it('prints the model’s text and shows its tool calls', async () => {
     const stream = events(
       ['run', { run_id: '1' }],
       ['text', { text: 'Let me ' }],
@@ -52,7 +52,7 @@ describe('switchboard chat', () => {
     expect(requests).toEqual([`${path} {"input":"Say it!","stream":true}`]);
   });
 
-  it('asks for what the flags say, and prints all of it with --json', async () => {
+  it('sends the options of the flags, and prints everything with --json', async () => {
     const words = ['--model', 'm', '--system', 's', '--tool', 'a*', '--tool', 'b', '--max-steps', '3'];
     const more = ['--max-tokens', '9', '--api-key-secret', 'KEY', '--json'];
     const { stdout, stderr, requests } = await runWith(
@@ -73,7 +73,7 @@ describe('switchboard chat', () => {
     ['step_limit', 'note: stopped after 2 steps (--max-steps)\n'],
     ['length', 'note: the response reached its maximum length (--max-tokens)\n'],
     ['refused', 'note: the model refused to continue\n'],
-  ])('says why it ended: %s', async (stop_reason, note) => {
+  ])('reports why the chat ended: %s', async (stop_reason, note) => {
     const { code, stderr } = await runWith(
       { [path]: events(['done', { ...done, stop_reason }]) },
       ...['chat', 'research', 'x'],
@@ -81,7 +81,7 @@ describe('switchboard chat', () => {
     expect([code, stderr]).toEqual([0, note]);
   });
 
-  it('fails with what the API says, before and in the middle of an answer', async () => {
+  it('fails with the API’s error, before and during a response', async () => {
     const before = await runWith({}, 'chat', 'research', 'x');
     expect(before).toMatchObject({
       code: 1,
@@ -99,7 +99,7 @@ describe('switchboard chat', () => {
     }
   });
 
-  it('shows nothing on a terminal that would paint it', () => {
+  it('shows no terminal control sequences', () => {
     const printed: string[] = [];
     const stream = () =>
       new Writable({

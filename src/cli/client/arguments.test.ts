@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readObject, readWords } from './arguments.ts';
 
-describe('key=value words', () => {
-  it('are JSON where they can be, and else text, where the tool does not say what it takes', () => {
+describe('key=value arguments', () => {
+  it('are JSON if possible and otherwise text, if the tool has no schema', () => {
     const words = ['a=null', 'b=1', 'c=true', 'd="1"', 'e=[1,2]', 'f=text', 'g=', 'h=x=y'];
     const values = { a: null, b: 1, c: true, d: '1', e: [1, 2], f: 'text', g: '', h: 'x=y' };
     for (const schema of [undefined, null, { type: 'object' }, { properties: { a: {}, b: true } }]) {
@@ -33,7 +33,7 @@ describe('key=value words', () => {
     [{ type: 'unheard of' }, '1', 1],
     [{ $ref: '#/$defs/Loop' }, '1', 1],
     [{ $ref: 'https://example.com/schema' }, '1', 1],
-  ])('become what %j says: %s', (schema, text, value) => {
+  ])('are converted to %j: %s', (schema, text, value) => {
     const $defs = { Id: { type: 'string' }, Loop: { $ref: '#/$defs/Loop' } };
     expect(readWords([`key=${text}`], { type: 'object', properties: { key: schema }, $defs })).toEqual({
       key: value,
@@ -47,17 +47,17 @@ describe('key=value words', () => {
     [{ type: 'object' }, '[1]', '"key" must be a JSON object, and "[1]" is not.'],
     [{ type: 'array' }, 'a,b', '"key" must be a JSON array, and "a,b" is not.'],
     [{ type: ['integer', 'null'] }, 'x', '"key" must be a whole number or null, and "x" is not.'],
-  ])('are refused where %j is asked for and %s is given', (schema, text, message) => {
+  ])('are rejected if %j is expected and %s is given', (schema, text, message) => {
     expect(() => readWords([`key=${text}`], { properties: { key: schema } })).toThrow(message);
   });
 
-  it('have a key', () => {
+  it('need a key', () => {
     expect(() => readWords(['text'], undefined)).toThrow('key=value');
     expect(() => readWords(['=text'], undefined)).toThrow('key=value');
   });
 });
 
-it('one word that begins like a JSON object is all arguments', () => {
+it('a single argument that starts like a JSON object contains all arguments', () => {
   expect(readObject([' {"a": 1}'])).toEqual({ a: 1 });
   expect(readObject(['a={}'])).toBeUndefined();
   expect(() => readObject(['{"a":'])).toThrow('not a JSON object');

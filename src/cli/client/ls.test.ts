@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { afterNoon, noon, serverView } from '../../../test/helpers/server-view.ts';
 import { missingText, serverRow } from './ls.ts';
 
-it('a server is a row of name, state in words, transport, tools and what else is known', () => {
+it('shows a server as a row of name, state, transport, tools and notes', () => {
   const server = serverView({ state: 'breaker_open', error: 'refused', next_try: afterNoon(12_000) });
   expect(serverRow(server, noon)).toEqual([
     'github',
@@ -13,7 +13,7 @@ it('a server is a row of name, state in words, transport, tools and what else is
   ]);
 });
 
-it('a server that was never seen has no number of tools', () => {
+it('shows no tool count for a server that never connected', () => {
   expect(serverRow(serverView({ state: 'idle', tool_count: null }), noon)).toEqual([
     'github',
     'idle',
@@ -23,7 +23,7 @@ it('a server that was never seen has no number of tools', () => {
   ]);
 });
 
-it('a server that a list lacks is named with its project, unless that is the default one', () => {
+it('names an unknown server with its project, unless that is the default', () => {
   const starting = serverView({ state: 'starting', tool_count: null, project: 'default' });
   expect(missingText(starting)).toBe('github is not included: it is still starting');
   expect(missingText({ ...starting, project: 'web' })).toBe(

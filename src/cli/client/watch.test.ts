@@ -5,14 +5,14 @@ import { watchLine } from './watch.ts';
 const time = noon.toISOString();
 const localTime = noon.toTimeString().slice(0, 8);
 
-it('a line has the local time, the server, its state, the reason and the next try', () => {
+it('prints the local time, the server, its state, the reason and the next retry', () => {
   const server = serverView({ state: 'backing_off', error: 'it exited', next_try: afterNoon(4_000) });
   expect(watchLine({ time, server, replica: null, from: 'ready' }, 8, false)).toBe(
     `${localTime}  github    backing off   it exited · next try in 4 s`,
   );
 });
 
-it('a line about one replica of several has its number', () => {
+it('prints the number of the replica if there are several', () => {
   const replicas = [replicaView(1), replicaView(2, { state: 'starting' })];
   const server = serverView({ state: 'degraded', replicas });
   expect(watchLine({ time, server, replica: 2, from: 'backing_off' }, 8, false)).toBe(

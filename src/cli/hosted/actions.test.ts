@@ -9,7 +9,7 @@ const time = hostedView();
 const path = `/mcp/servers/${time.id}`;
 const listed: ApiAnswers = { 'GET /mcp/servers': { servers: [time] } };
 
-/** Lines as the API sends them to whoever follows; the stream ends where that is said. */
+/** Lines as the API sends them to subscribers; `isOver` ends the stream. */
 function lines(texts: string[], isOver = true): (response: ServerResponse) => void {
   return (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -24,7 +24,7 @@ function lines(texts: string[], isOver = true): (response: ServerResponse) => vo
 describe('switchboard host', () => {
   const added = { ...time, status: 'starting' };
 
-  it('asks for as little as was said', async () => {
+  it('sends only the options given', async () => {
     const { code, requests } = await runWith(
       { 'POST /mcp/servers': added },
       ...['host', 'mcp/time', '--name', 'time', '--detach'],
@@ -35,7 +35,7 @@ describe('switchboard host', () => {
     });
   });
 
-  it('asks for all that was said', async () => {
+  it('sends all options', async () => {
     const { requests } = await runWith(
       { 'POST /mcp/servers': added },
       ...['host', 'node:24', '--name', 'mine', '-P', 'web', '--volume', '/data', '--volume', '/cache'],
@@ -69,7 +69,7 @@ describe('switchboard host', () => {
     [[], { stdio_bridge: false }],
     [['--stdio'], { stdio_bridge: true }],
     [['--path', '/x'], { stdio_bridge: false, path: '/x' }],
-  ])('speaks to a port over HTTP, but for %j', async (words, expected) => {
+  ])('uses HTTP for a port, except for %j', async (words, expected) => {
     const { requests } = await runWith(
       { 'POST /mcp/servers': added },
       ...['host', 'a/b', '--name', 'x', '--port', '8080', '-d', ...words],
@@ -79,7 +79,7 @@ describe('switchboard host', () => {
     expect(rest).toEqual({ port: 8080, ...expected });
   });
 
-  it('publishes a port where it is told to', async () => {
+  it('publishes a port on request', async () => {
     const words = ['host', 'a/b', '--name', 'x', '-d', '--port'];
     const { requests } = await runWith({ 'POST /mcp/servers': added }, ...words, '8080:18080');
     expect(requests[0]).toContain('"port":{"container":8080,"host":18080},"stdio_bridge":false');
@@ -88,7 +88,7 @@ describe('switchboard host', () => {
     expect(refused.stderr).toContain('Use 8080 or 8080:18080.');
   });
 
-  it('takes a command without an image for a process', async () => {
+  it('treats a command without an image as a process', async () => {
     const { requests } = await runWith(
       { 'POST /mcp/servers': added },
       ...['host', '--name', 'x', '--provider', 'process', '-d', '--', 'node', 'server.js'],
@@ -107,13 +107,13 @@ describe('switchboard host', () => {
       ['host', 'mcp/time', '--name', 'x', '--provider', 'podman'],
       'gvisor, firecracker, e2b, docker, process',
     ],
-  ])('refuses %j', async (words, message) => {
+  ])('rejects %j', async (words, message) => {
     const { code, stderr, requests } = await runWith({}, ...words);
     expect({ code, requests }).toEqual({ code: 2, requests: [] });
     expect(stderr).toContain(message);
   });
 
-  it('shows the log until it is ready and its tools are known', async () => {
+  it('shows the log until the server is ready and its tools are known', async () => {
     const ready = { ...time, url: 'http://127.0.0.1:49153' };
     const { code, stdout, stderr } = await runWith(
       {
@@ -130,7 +130,7 @@ describe('switchboard host', () => {
     expect(stderr).toBe('added hosted server time to project default\n  pulling mcp/time: 40 %\n  started\n');
   });
 
-  it.each(['failed', 'backing_off', 'waiting', 'stopped'])('says why it is %s', async (status) => {
+  it.each(['failed', 'backing_off', 'waiting', 'stopped'])('reports why it is %s', async (status) => {
     const failed = { ...time, status, error: 'The image is not there.\n  Build it.' };
     const answers = {
       'POST /mcp/servers': added,
@@ -157,7 +157,7 @@ describe('switchboard hosted', () => {
     ...{ error: 'It exited with code 1.', next_try: afterNoon(15_000), health: 'warning' },
   });
 
-  it('lists them', async () => {
+  it('lists hosted servers', async () => {
     const answers = { 'GET /mcp/servers': { servers: [time, { ...down, next_try: null }] } };
     const { stdout } = await runWith(answers, 'hosted');
     expect(stdout.split('\n')).toEqual([
@@ -176,7 +176,7 @@ describe('switchboard hosted', () => {
     expect(only.code).toBe(0);
   });
 
-  it('shows one, and no values of its environment', async () => {
+  it('shows one, without the values of its environment', async () => {
     const server = {
       ...time,
       ...{ environment: ['TOKEN'], volumes: ['/data'], args: ['-v', 'a b'], command: 'node' },
@@ -199,7 +199,7 @@ describe('switchboard hosted', () => {
     expect(JSON.parse(asJson.stdout)).toEqual(server);
   });
 
-  it('shows where one is reached, that a port brings a network, and what its volumes are called', async () => {
+  it('shows the address, that a port implies a network, and the names of the volumes', async () => {
     const server = {
       ...time,
       ...{ stdio_bridge: false, port: 8080, path: '/mcp', url: 'http://127.0.0.1:49153', network: false },
@@ -211,7 +211,7 @@ describe('switchboard hosted', () => {
     expect(stdout).toMatch(/^kept in +switchboard-1234$/m);
   });
 
-  it('says when the next try is, and how long it runs', () => {
+  it('shows the next retry and the uptime', () => {
     expect(hostedNotes(down, noon)).toBe('It exited with code 1. · next try in 15 s');
     expect(hostedNotes({ ...down, error: null, next_try: null }, noon)).toBe('health warning');
     expect(hostedRow({ ...time, image: null, command: 'node', provider: null }, noon).slice(3, 5)).toEqual([
@@ -230,7 +230,7 @@ describe('a hosted server', () => {
     ['restart', 'time is ready\n'],
     ['start', 'time is ready (gvisor, 2 tools)\n'],
     ['stop', 'time is stopped\n'],
-  ])('is told to %s', async (word, said) => {
+  ])('accepts the command %s', async (word, said) => {
     const after = word === 'stop' ? { ...time, status: 'stopped' } : time;
     const answers = { ...listed, [`POST ${path}/${word}`]: after };
     const { code, stdout, requests } = await runWith(answers, word, 'time');
@@ -239,7 +239,7 @@ describe('a hosted server', () => {
     expect(JSON.parse((await runWith(answers, word, time.id, '--json')).stdout)).toEqual(after);
   });
 
-  it('is waited for when it is told to stop or to start, unless nobody wants to', async () => {
+  it('is awaited when it stops or starts, unless -d is given', async () => {
     const off = { ...time, status: 'stopped', enabled: false };
     const stopping = { ...listed, [`POST ${path}/stop`]: time, [`GET ${path}`]: [time, off] };
     expect(await runWith(stopping, 'stop', 'time')).toMatchObject({ code: 0, stdout: 'time is stopped\n' });
@@ -262,7 +262,7 @@ describe('a hosted server', () => {
     expect(unwatched).toMatchObject({ code: 0, stdout: 'time is starting\n' });
   });
 
-  it('is changed, and waited for: the exit code says how it went', async () => {
+  it('is changed and awaited: the exit code reports the result', async () => {
     const words = ['hosted', 'set', 'time', '--image', 'mcp/time:2', '--memory', '1G'];
     const restarting = { ...time, status: 'restarting' };
     const old = { at: '2020-01-01T00:00:00.000Z', line: 'of long ago' };
@@ -293,7 +293,7 @@ describe('a hosted server', () => {
     });
   });
 
-  it('is changed in as little as was said', async () => {
+  it('is changed only in the given options', async () => {
     const change = async (...words: string[]) => {
       const answers = { ...listed, [`PATCH ${path}`]: time };
       const { requests, code, stderr } = await runWith(answers, 'hosted', 'set', 'time', '-d', ...words);
@@ -310,7 +310,7 @@ describe('a hosted server', () => {
     expect(await change('--arg', 'x', '--', 'node')).toContain('2 error: --arg and a command');
   });
 
-  it('is named so that there is no doubt', async () => {
+  it('must be named unambiguously', async () => {
     const twice = { 'GET /mcp/servers': { servers: [time, { ...time, id: 'other', project: 'web' }] } };
     const { code, stderr } = await runWith(twice, 'restart', 'time');
     expect(code).toBe(1);
@@ -320,7 +320,7 @@ describe('a hosted server', () => {
     expect(unknown.stderr).toContain('There is no hosted server "tine". There are: time.');
   });
 
-  it('is removed, with what it has kept only where that is said twice', async () => {
+  it('is removed, with its volumes only with --volumes and --yes', async () => {
     const servers = [{ ...time, volumes: ['/data'] }];
     const answers = {
       'GET /mcp/servers': { servers },
@@ -346,14 +346,14 @@ describe('switchboard logs', () => {
   ];
   const logs = { [`GET ${path}/logs`]: { lines: kept } };
 
-  it('shows those of a hosted server', async () => {
+  it('shows the log of a hosted server', async () => {
     const { stdout: text } = await runWith({ ...listed, ...logs }, 'logs', 'time');
     expect(text).toMatch(/^2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d {2}one\n2\S+ \S+ {2}two\n$/);
     const { stdout } = await runWith({ ...listed, ...logs }, 'logs', 'time', '--json');
     expect(JSON.parse(stdout)).toEqual(kept);
   });
 
-  it('follows them until they end', async () => {
+  it('follows the log until it ends', async () => {
     const answers = { ...listed, ...logs, [`GET ${path}/logs?follow=1`]: lines(['one', 'two', 'three']) };
     const { code, stdout, stderr } = await runWith(answers, 'logs', '-f', 'time');
     expect(code).toBe(0);
@@ -368,7 +368,7 @@ describe('switchboard logs', () => {
     ).toEqual(['one', 'two', 'three']);
   });
 
-  it('shows those of other servers, whoever hosts nothing', async () => {
+  it('shows the log of other servers, even if nothing is hosted', async () => {
     const plain = { 'GET /projects/default/servers/files/logs': { lines: ['a', 'b'] } };
     expect((await runWith({ ...listed, ...plain }, 'logs', 'files')).stdout).toBe('a\nb\n');
     expect((await runWith(plain, 'logs', 'files')).stdout).toBe('a\nb\n');
@@ -377,7 +377,7 @@ describe('switchboard logs', () => {
     expect(followed.stderr).toContain('"files" is not hosted');
   });
 
-  it('looks into the project default first, then where else there is one', async () => {
+  it('prefers the project default, then looks in the others', async () => {
     const web = { ...time, project: 'web' };
     const plain = { 'GET /projects/default/servers/time/logs': { lines: ['plain'] } };
     const servers = { 'GET /mcp/servers': { servers: [web] }, ...logs };

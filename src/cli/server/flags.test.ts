@@ -4,7 +4,7 @@ import { serverView } from '../../../test/helpers/server-view.ts';
 import type { ServerView } from '../../api/views.ts';
 import { newServer, serverChanges } from './flags.ts';
 
-/** A server as the API shows it, but for what is said otherwise. */
+/** A server as the API shows it, with overrides. */
 function details(otherwise: Partial<ServerView> = {}): ServerView {
   return {
     ...serverView({ transport: 'stdio' }),
@@ -32,7 +32,7 @@ const remote = details({
 });
 
 describe('newServer', () => {
-  it('has a command with what goes with it', () => {
+  it('creates a command with its options', () => {
     const flags = {
       env: { A: 'b' },
       cwd: '.',
@@ -52,7 +52,7 @@ describe('newServer', () => {
     });
   });
 
-  it('has an endpoint with what goes with it', () => {
+  it('creates an endpoint with its options', () => {
     const flags = {
       endpoint: 'https://example.org',
       header: { A: 'b' },
@@ -74,7 +74,7 @@ describe('newServer', () => {
     ['bin/run', resolve('bin/run')],
     ['/opt/run', '/opt/run'],
     ['node', 'node'],
-  ])('finds the command %s where the user is', (command, found) => {
+  ])('resolves the command %s in the current directory', (command, found) => {
     expect(newServer('files', [command], {})).toMatchObject({ config: { command: found } });
   });
 
@@ -90,7 +90,7 @@ describe('newServer', () => {
     ['a transport for a command', ['x'], { transport: 'sse' }, '--transport is only for'],
     ['a variable for an endpoint', [], { endpoint: 'https://x', env: { a: 'b' } }, '--env is only for'],
     ['a folder for an endpoint', [], { endpoint: 'https://x', cwd: '/' }, '--cwd is only for'],
-  ])('refuses %s', (_what, command, flags, reason) => {
+  ])('rejects %s', (_what, command, flags, reason) => {
     expect(() => newServer('files', command, flags)).toThrow(reason);
   });
 });
@@ -109,7 +109,7 @@ describe('serverChanges', () => {
     });
   });
 
-  it('takes away what is unset', () => {
+  it('removes what is unset', () => {
     const unset = ['env.KEY', 'cwd', 'group', 'timeout-ms', 'description', 'label.region'];
     expect(serverChanges(details({ labels: { region: 'eu', tier: '1' } }), [], { unset })).toEqual({
       config: { command: 'npx', args: ['-y', 'files'], env: { LEVEL: 'info' } },
@@ -123,7 +123,7 @@ describe('serverChanges', () => {
     });
   });
 
-  it('turns a server of one kind into one of the other', () => {
+  it('converts a server from one kind to the other', () => {
     expect(serverChanges(details(), [], { endpoint: 'https://example.org' })).toEqual({
       transport: 'http',
       config: { url: 'https://example.org' },
@@ -145,7 +145,7 @@ describe('serverChanges', () => {
     ['what cannot be unset', { unset: ['command'] }, '"command" cannot be unset'],
     ['a variable without a name', { unset: ['env.'] }, '"env." cannot be unset'],
     ['a header for a command', { header: { a: 'b' } }, '--header is only for'],
-  ])('refuses %s', (_what, flags, reason) => {
+  ])('rejects %s', (_what, flags, reason) => {
     expect(() => serverChanges(details(), [], flags)).toThrow(reason);
   });
 });

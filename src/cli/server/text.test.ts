@@ -39,7 +39,7 @@ describe('serverNotes', () => {
       },
       '2 of 3 replicas ready · 1 running · it exited · next try in 1 s',
     ],
-  ])('tells %s', (_what, server, notes) => {
+  ])('shows %s', (_what, server, notes) => {
     expect(serverNotes(serverView(server), noon)).toBe(notes);
   });
 
@@ -51,11 +51,11 @@ describe('serverNotes', () => {
     [120_000, 'next try in 120 s'],
     [120_001, 'next try in 3 min'],
     [300_000, 'next try in 5 min'],
-  ])('tells a try %d ms away as "%s"', (milliseconds, text) => {
+  ])('shows a retry in %d ms as "%s"', (milliseconds, text) => {
     expect(serverNotes(serverView({ next_try: afterNoon(milliseconds) }), noon)).toBe(text);
   });
 
-  it('keeps a reason on one line, without what would steer a terminal', () => {
+  it('keeps a reason on one line, without terminal control characters', () => {
     const error = 'first\r\n  second \u001b[2J\u0007third\n';
     expect(serverNotes(serverView({ error }), noon)).toBe('first second \\u001b[2J\\u0007third');
   });
@@ -78,24 +78,24 @@ describe('eventNotes', () => {
       'refused · next try in 60 s',
     ],
     ['how many replicas are left', { ...limping, replicas: [...limping.replicas] }, '2 of 3 replicas ready'],
-  ])('tells %s', (_what, server, notes) => {
+  ])('shows %s', (_what, server, notes) => {
     expect(eventNotes(eventOf(server))).toBe(notes);
   });
 
-  it('tells of the replica that changed', () => {
+  it('names the replica that changed', () => {
     expect(eventNotes(eventOf({ ...limping, replicas: [...limping.replicas] }, 2))).toBe(
       'it exited · next try in 4 s',
     );
   });
 });
 
-it('an event of one replica of several is about that replica', () => {
+it('an event of one of several replicas is about that replica', () => {
   const event = eventOf({ ...limping, replicas: [...limping.replicas] }, 2);
   expect(subjectOf(event)).toMatchObject({ label: 'github/2', state: 'backing_off', error: 'it exited' });
   expect(subjectOf({ ...event, replica: null })).toMatchObject({ label: 'github', state: 'degraded' });
 });
 
-it('the state is a column of words, coloured on request', () => {
+it('the state is a column of words, colored on request', () => {
   expect(stateColumn('backing_off', false)).toBe('backing off ');
   expect(stateColumn('breaker_open', false)).toBe('breaker open');
   expect(stateColumn('ready', true)).toBe('\u001b[32mready       \u001b[39m');
