@@ -15,7 +15,7 @@ function moved(config: object, server = 'github') {
 
 const ref = (name: string) => `\${${name}}`;
 
-describe('credentials in', () => {
+describe('credentials are found in', () => {
   it.each([
     [{ TOKEN: 'abc' }, 'GITHUB_TOKEN', 'abc'],
     [{ GITHUB_TOKEN: 'abc' }, 'GITHUB_TOKEN', 'abc'],
@@ -52,7 +52,7 @@ describe('credentials in', () => {
     { args: ['-c', 'exec server postgres://user:hunter22@host/db'] },
     { env: { TOKEN: `${ref('PREFIX')}hunter22` } },
     { headers: { Authorization: `Bearer hunter22${ref('SUFFIX')}` } },
-  ])('other ways to write them: %j', (config) => {
+  ])('other spellings: %j', (config) => {
     const { written, secrets } = moved(config);
     expect(Object.values(secrets)).toEqual(['hunter22']);
     const filled = JSON.stringify(written).replace(
@@ -62,7 +62,7 @@ describe('credentials in', () => {
     expect(JSON.parse(filled)).toEqual(config);
   });
 
-  it('no other things that look alike', () => {
+  it('no similar values', () => {
     const config = {
       env: {
         ...{
@@ -94,7 +94,7 @@ describe('credentials in', () => {
     expect(moved(config)).toEqual({ written: config, secrets: {} });
   });
 
-  it('headers, with how they are used left in place', () => {
+  it('headers, and the authentication scheme stays in place', () => {
     const headers = {
       authorization: 'Bearer abc',
       'X-Api-Key': 'def',
@@ -149,7 +149,7 @@ describe('credentials in', () => {
     expect(JSON.stringify(maskCredentials({ args }))).not.toContain('abc');
   });
 
-  it('defaults of references, which are kept under the name that is referred to', () => {
+  it('defaults of references, under the name of the reference', () => {
     expect(moved({ env: { TOKEN: `\${MY_TOKEN:-abc}`, A: `\${B:-plain}` } })).toEqual({
       written: { env: { TOKEN: ref('MY_TOKEN'), A: `\${B:-plain}` } },
       secrets: { MY_TOKEN: 'abc' },
@@ -175,18 +175,18 @@ describe('credentials in', () => {
       command: 'npx',
       args: ['-y', '@scope/server-key', '--token', ref('T'), '--verbose', '--token', '--x', 'http://a:80/'],
     },
-  ])('nothing that is none: %j', (config) => {
+  ])('nothing without credentials: %j', (config) => {
     expect(moved(config)).toEqual({ written: config, secrets: {} });
     expect(maskCredentials(config)).toEqual(config);
   });
 });
 
-it('names secrets as secrets can be named', () => {
+it('creates valid secret names', () => {
   expect(moved({ env: { KEY: 'x' } }, '1-é server').secrets).toEqual({ _1_SERVER_KEY: 'x' });
   expect(Object.keys(moved({ env: { KEY: 'x' } }, 'x'.repeat(200)).secrets)[0]).toHaveLength(100);
 });
 
-it('what was masked comes back as it was, and what was changed as it is', () => {
+it('restores masked values, and keeps changed ones', () => {
   const stored = { command: 'x', args: ['--token=abc', 'b'], env: { KEY: 'k', OTHER: 'o' } };
   const shown = maskCredentials(stored);
   expect(shown).toEqual({ command: 'x', args: ['--token=***', 'b'], env: { KEY: '***', OTHER: 'o' } });
@@ -198,7 +198,7 @@ it('what was masked comes back as it was, and what was changed as it is', () => 
   });
 });
 
-it('a password in a URL may have any sign in it', () => {
+it('accepts any character in a URL password', () => {
   for (const password of ['a/b', 'a#b', 'a?b', '1x/y', 'a:b']) {
     expect(Object.values(moved({ args: [`postgres://user:${password}@host/db`] }).secrets)).toEqual([
       password,
@@ -219,7 +219,7 @@ it.each([
   ' a="',
   '"key: ',
   'a://a:',
-])('reads a long text of %j in no time', (text) => {
+])('scans a long text of %j quickly', (text) => {
   const config = { args: [text.repeat(30_000)], env: { KEY: text.repeat(30_000) } };
   expect(maskCredentials(config)).toBeDefined();
 });

@@ -25,7 +25,7 @@ const namesOf = (result: Configuration | SwitchboardError) =>
   result instanceof SwitchboardError ? result.message : result.servers.map(({ name }) => name);
 
 describe('loadConfiguration', () => {
-  it('reads a file, with a byte order mark too, and passes warnings on', async () => {
+  it('reads a file, even with a byte order mark, and passes warnings on', async () => {
     await writeFile(file, '\uFEFF{"mcpServers": {"a": {"comand": "y", "command": "x"}}}');
     const warnings: string[] = [];
     expect(namesOf(await loadConfiguration(file, (warning) => warnings.push(warning)))).toEqual(['a']);
@@ -34,7 +34,7 @@ describe('loadConfiguration', () => {
     ]);
   });
 
-  it('says why a file cannot be read', async () => {
+  it('reports why a file cannot be read', async () => {
     await expect(loadConfiguration(file)).rejects.toThrow(`cannot read ${file}: there is no such file`);
     await expect(loadConfiguration(folder)).rejects.toThrow(`cannot read ${folder}: it is a folder`);
     await writeFile(file, Buffer.from('{"mcpServers": {}}', 'utf16le').fill(0xff, 0, 2));
@@ -50,7 +50,7 @@ describe('importFile', () => {
 });
 
 describe('watchConfiguration', () => {
-  it('tells each change of contents once, however the file is written', async () => {
+  it('reports each change of contents once, however the file is written', async () => {
     writeFileSync(file, textWith('a'));
     await using changes = follow(file);
 
@@ -66,7 +66,7 @@ describe('watchConfiguration', () => {
     expect(await changes.next()).toEqual(['d']);
   });
 
-  it('tells what is wrong with a broken edit, and goes on', async () => {
+  it('reports a broken edit and keeps watching', async () => {
     writeFileSync(file, textWith('a'));
     await using changes = follow(file);
 
@@ -94,7 +94,7 @@ describe('watchConfiguration', () => {
     expect(await changes.next()).toEqual(['c']);
   });
 
-  it('says nothing any more once it is closed', async () => {
+  it('reports nothing after it is closed', async () => {
     writeFileSync(file, textWith('a'));
     const seen: unknown[] = [];
     const closed = watchConfiguration(file, (result) => seen.push(result));
@@ -106,7 +106,7 @@ describe('watchConfiguration', () => {
   });
 });
 
-/** The changes of a file, in order, as names of servers or as the error's message. */
+/** The changes of a file in order, as server names or an error message. */
 function follow(path: string) {
   const events = new EventEmitter();
   const watcher = watchConfiguration(path, (result) => events.emit('change', namesOf(result)));

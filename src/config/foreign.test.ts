@@ -8,7 +8,7 @@ function read(document: object, file = '/home/ada/settings.json', projectFolder?
 }
 
 describe('servers of other programs', () => {
-  it('Claude Code: those for all projects, and those of the project in a folder', () => {
+  it('Claude Code: global servers, and those of the project in a folder', () => {
     const file = {
       numStartups: 7,
       mcpServers: { shared: { type: 'stdio', command: 'a', args: [], env: {} }, both: { command: 'b' } },
@@ -38,7 +38,7 @@ describe('servers of other programs', () => {
     expect(read({ projects: {} }).mcpServers).toEqual({});
   });
 
-  it('Codex: TOML, with its variables and with seconds', async () => {
+  it('Codex: TOML, with its variables and timeouts in seconds', async () => {
     const text = `
 model = "gpt-5" # a comment
 [mcp_servers.docs]
@@ -81,7 +81,7 @@ enabled = false
     );
   });
 
-  it('Zed: in both of its forms, and with seconds', () => {
+  it('Zed: both formats, with timeouts in seconds', () => {
     const context_servers = {
       now: { source: 'custom', command: 'a', args: ['b'], env: { C: 'd' }, timeout: 90, enabled: true },
       once: { command: { path: 'a', args: ['b'], env: null }, settings: {} },
@@ -97,7 +97,7 @@ enabled = false
     expect(notes).toContainEqual('left out: extension: it is an extension, which only Zed can run');
   });
 
-  it.each(['mcp', 'mcp.servers'])('OpenCode: under %s, and with milliseconds', (place) => {
+  it.each(['mcp', 'mcp.servers'])('OpenCode: under %s, with timeouts in milliseconds', (place) => {
     const servers = {
       near: { type: 'local', command: ['npx', '-y', 'x'], environment: { KEY: '{env:KEY}' }, timeout: 3_000 },
       far: { type: 'remote', url: 'https://x/mcp', headers: { A: 'Bearer {env:T}' }, enabled: false },
@@ -111,7 +111,7 @@ enabled = false
     });
   });
 
-  it('Cline: with seconds', () => {
+  it('Cline: timeouts in seconds', () => {
     const near = { command: 'a', autoApprove: ['x'], disabled: false, timeout: 120 };
     const far = { type: 'streamableHttp', url: 'https://x/mcp', timeout: 60 };
     expect(read({ mcpServers: { near, far } }, '/x/cline_mcp_settings.json')).toMatchObject({
@@ -124,7 +124,7 @@ enabled = false
   });
 
   it.each(['/root/mcp.json', '/home/roo/.cursor/mcp.json', '/srv/declined/mcp.json'])(
-    'takes no other file for one of Cline: %s',
+    'does not mistake another file for one of Cline: %s',
     (file) => {
       const mcpServers = { a: { command: 'a', timeout: 60_000 } };
       expect(read({ mcpServers }, file).mcpServers).toEqual({ a: { command: 'a', timeoutMs: 60_000 } });
@@ -132,7 +132,7 @@ enabled = false
   );
 
   it.each(['/x/rooveterinaryinc.roo-cline/settings/mcp_settings.json', '/x/.roo/mcp.json'])(
-    'takes the files of its descendants for such: %s',
+    'recognizes the files of Cline forks: %s',
     (file) => {
       const mcpServers = { a: { command: 'a', timeout: 3_700 } };
       expect(read({ mcpServers }, file).mcpServers).toEqual({ a: { command: 'a', timeoutMs: 3_700_000 } });
@@ -149,14 +149,14 @@ enabled = false
     expect(imported.notes).toEqual(['left out: switchboard: it is Switchboard itself']);
   });
 
-  it('Windsurf: with its word for addresses, and the tools that are off', () => {
+  it('Windsurf: its key for URLs, and its disabled tools', () => {
     const far = { serverUrl: 'https://x/mcp', headers: { A: `\${env:T}` }, disabledTools: ['delete'] };
     expect(read({ mcpServers: { far } }).mcpServers).toEqual({
       far: { url: 'https://x/mcp', headers: { A: `\${env:T}` }, tools: { deny: ['delete'] } },
     });
   });
 
-  it('Gemini CLI: url is HTTP+SSE, httpUrl is not, and with milliseconds', () => {
+  it('Gemini CLI: url is HTTP+SSE, httpUrl is not, and timeouts in milliseconds', () => {
     const mcpServers = {
       streaming: { httpUrl: 'https://x/mcp', headers: { A: 'Bearer $TOKEN' }, timeout: 2_000 },
       sse: { url: 'https://x/sse' },
@@ -181,7 +181,7 @@ enabled = false
     expect(read(only, '/home/ada/.cursor/mcp.json').mcpServers).toEqual({ sse: { url: 'https://x/sse' } });
   });
 
-  it('others: a timeout is in seconds where it would be too short otherwise', () => {
+  it('others: a timeout is in seconds if it would be too short in milliseconds', () => {
     const mcpServers = { a: { command: 'a', timeout: 60 }, b: { command: 'b', timeout: 60_000 } };
     expect(read({ mcpServers }).mcpServers).toEqual({
       a: { command: 'a', timeoutMs: 60_000 },

@@ -4,11 +4,11 @@ import { readConfiguration } from './read.ts';
 
 const file = '/home/ada/.vscode/mcp.json';
 const importDocument = (document: unknown) => importText(JSON.stringify(document), file);
-/** A reference, put together here because linters take it for a forgotten template. */
+/** Built here because linters mistake a reference for a forgotten template. */
 const ref = (inner: string) => `\${${inner}}`;
 
 describe('importText', () => {
-  it("takes Claude Desktop's and Cursor's servers as they are", () => {
+  it('imports servers of Claude Desktop and Cursor unchanged', () => {
     const mcpServers = {
       files: { command: 'npx', args: ['-y', 'server-files'], env: { LEVEL: 'info' } },
       remote: { url: 'https://example.org/mcp', headers: { Authorization: `Bearer ${ref('TOKEN')}` } },
@@ -20,7 +20,7 @@ describe('importText', () => {
     });
   });
 
-  it("takes VS Code's servers, and turns its inputs into notes", () => {
+  it('imports servers of VS Code, and turns its inputs into notes', () => {
     const { mcpServers, notes } = importDocument({
       inputs: [{ id: 'api-key', type: 'promptString', description: 'Key of the API', password: true }],
       servers: {
@@ -42,7 +42,7 @@ describe('importText', () => {
     ]);
   });
 
-  it('puts what other programs write in our words', () => {
+  it('translates the keys of other programs', () => {
     const { mcpServers, notes } = importDocument({
       mcpServers: {
         windsurf: { serverUrl: 'https://example.org/mcp', disabledTools: [] },
@@ -63,7 +63,7 @@ describe('importText', () => {
     ]);
   });
 
-  it('leaves out a wrong server, says why, and takes the others', () => {
+  it('skips an invalid server with a reason, and imports the others', () => {
     const { mcpServers, notes } = importDocument({
       mcpServers: { bad: {}, worse: 1, good: { command: 'x' } },
     });
@@ -103,7 +103,7 @@ describe('importText', () => {
     });
   });
 
-  it('leaves out relative paths where nobody knows their folder', () => {
+  it('skips relative paths if their folder is unknown', () => {
     const document = {
       mcpServers: {
         relative: { command: './run' },
@@ -125,7 +125,7 @@ describe('importText', () => {
     ]);
   });
 
-  it('gives what a configuration can be read from', () => {
+  it('returns a valid configuration', () => {
     const { mcpServers } = importDocument({ servers: { a: { type: 'streamable-http', url: 'http://x' } } });
     const { configuration, warnings } = readConfiguration(JSON.stringify({ mcpServers }), '/etc/mcp.json');
     expect(configuration.servers).toHaveLength(1);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { JsonSyntaxError, parseJson } from './json.ts';
 
 describe('parseJson', () => {
-  it('reads whatever JSON.stringify writes', () => {
+  it('reads any output of JSON.stringify', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(undefined, 2), (json, indent) => {
         const text = JSON.stringify(JSON.parse(json), undefined, indent);
@@ -12,22 +12,22 @@ describe('parseJson', () => {
     );
   });
 
-  it('takes comments and trailing commas', () => {
+  it('accepts comments and trailing commas', () => {
     const text = '// top\n{ "a": [1, /* two */ 2,], "url": "http://x/*y*/", } // end';
     expect(parseJson(text).value).toEqual({ a: [1, 2], url: 'http://x/*y*/' });
   });
 
-  it('tells which keys stand there twice, and takes the last', () => {
+  it('reports duplicate keys and uses the last', () => {
     const { value, repeated } = parseJson('{"s": {"a": 1,\n  "a": 2}}');
     expect(value).toEqual({ s: { a: 2 } });
     expect(repeated).toEqual([{ path: ['s', 'a'], position: { line: 2, column: 3 } }]);
   });
 
-  it('keeps a key named __proto__ a key', () => {
+  it('treats __proto__ as an ordinary key', () => {
     expect(Object.keys(parseJson('{"__proto__": {"a": 1}}').value as object)).toEqual(['__proto__']);
   });
 
-  it('takes parts of any length', () => {
+  it('accepts tokens of any length', () => {
     const many = (part: string) => part.repeat(10_000_000 / part.length);
     expect(parseJson(`"${many('a')}"`).value).toHaveLength(10_000_000);
     expect(parseJson(`${many(' ')}1`).value).toBe(1);
@@ -35,7 +35,7 @@ describe('parseJson', () => {
     expect(parseJson(`/*${many('*')}*/1`).value).toBe(1);
   });
 
-  it('skips blanks that JSON does not know', () => {
+  it('skips white space that JSON does not allow', () => {
     expect(parseJson('\ufeff{\u00a0"a": 1 }').value).toEqual({ a: 1 });
   });
 
@@ -52,7 +52,7 @@ describe('parseJson', () => {
     ['{} {}', 1, 4, 'after the end'],
     ['{ /* open', 1, 3, 'the comment that starts here does not end'],
     ['['.repeat(500), 1, 102, 'nested deeper'],
-  ])('says where %j is wrong', (text, line, column, message) => {
+  ])('reports the position of the error in %j', (text, line, column, message) => {
     const failure = attempt(text);
     expect(failure.message).toContain(message);
     expect(failure.position).toEqual({ line, column });

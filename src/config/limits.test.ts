@@ -16,12 +16,12 @@ function problemsOf(input: LimitsInput): string[] {
 }
 
 describe('limits', () => {
-  it('are half a core, 512 MB of memory and 1 GB of disk where nothing is said', () => {
+  it('default to half a core, 512 MB of memory and 1 GB of disk', () => {
     expect(limitsOf({})).toEqual({ cpus: 0.5, memoryBytes: 512 * MB, diskBytes: 1024 * MB, pids: 128 });
     expect(describeLimits(defaultLimits)).toEqual({ cpu: '0.5', memory: '512M', disk: '1G', pids: 128 });
   });
 
-  it('are taken as they are asked for, each by itself', () => {
+  it('can be set independently', () => {
     expect(limitsOf({ cpu: '1', memory: '1G' })).toEqual({
       ...defaultLimits,
       cpus: 1,
@@ -36,7 +36,7 @@ describe('limits', () => {
     ['1500m', 1.5],
     ['2', 2],
     [0.05, 0.05],
-  ])('take %j as cores', (cpu, cpus) => {
+  ])('accept %j as cores', (cpu, cpus) => {
     expect(limitsOf({ cpu }).cpus).toBe(cpus);
   });
 
@@ -53,12 +53,12 @@ describe('limits', () => {
     ['16777216', 16 * MB],
     ['16777216b', 16 * MB],
     [16_777_217, 16 * MB + 1],
-  ])('take %j as bytes', (text, bytes) => {
+  ])('accept %j as bytes', (text, bytes) => {
     expect(limitsOf({ memory: text }).memoryBytes).toBe(bytes);
     expect(limitsOf({ disk: text }).diskBytes).toBe(bytes);
   });
 
-  it.each([8, 4_194_304, '128'])('take %j as processes', (pids) => {
+  it.each([8, 4_194_304, '128'])('accept %j as processes', (pids) => {
     expect(limitsOf({ pids }).pids).toBe(Number(pids));
   });
 
@@ -70,11 +70,11 @@ describe('limits', () => {
     ),
     ...[1, 1.5, 16_777_216.5, Number.NaN, null, {}].map((disk) => ({ disk })),
     ...[7, 8.5, '8.5', 'many', 4_194_305, null].map((pids) => ({ pids })),
-  ])('refuse %j', (input) => {
+  ])('reject %j', (input) => {
     expect(problemsOf(input)).toHaveLength(1);
   });
 
-  it('say of every field that is wrong what is allowed, and give an example', () => {
+  it('report the allowed range of every invalid field, with an example', () => {
     expect(problemsOf({ cpu: 'half', memory: '1M', disk: 'all', pids: 1 })).toEqual([
       'cpu must be a number of cores from 0.05 to 1024, such as "0.5" or "500m", and not "half"',
       'memory must be at least 16 MB: "512M", "1.5G", "512Mi", or a number of bytes, and not "1M"',
@@ -83,7 +83,7 @@ describe('limits', () => {
     ]);
   });
 
-  it('are the same when they are written down and read again', () => {
+  it('survive formatting and parsing unchanged', () => {
     const bytes = fc.oneof(
       fc.integer({ min: 16 * MB, max: Number.MAX_SAFE_INTEGER }),
       fc.integer({ min: 16, max: 1_000_000 }).map((megabytes) => megabytes * MB),
@@ -104,7 +104,7 @@ describe('limits', () => {
     );
   });
 
-  it('never come out beyond what is allowed, whatever is asked for', () => {
+  it('never exceed the allowed range', () => {
     const anything = fc.oneof(
       fc.anything(),
       fc.stringMatching(/^-?\d{0,17}\.?\d{0,3} ?[kmgtibKMGTIB]{0,3}$/),

@@ -45,7 +45,7 @@ describe('the servers of a configuration', () => {
     ]);
   });
 
-  it("are read from VS Code's files and user settings", () => {
+  it('are read from files and user settings of VS Code', () => {
     const servers = { files: { type: 'stdio', command: 'npx' } };
     expect(read({ servers }).configuration.servers).toHaveLength(1);
     expect(read({ 'editor.tabSize': 2, mcp: { servers } }).configuration.servers).toHaveLength(1);
@@ -64,7 +64,7 @@ describe('the servers of a configuration', () => {
     expect(readServers({ server })[0]?.transport.type).toBe(type);
   });
 
-  it('take our settings, and the disabled of others', () => {
+  it('accept our settings, and the disabled key of other programs', () => {
     const [own, off] = readServers({
       own: {
         command: 'x',
@@ -81,7 +81,7 @@ describe('the servers of a configuration', () => {
     expect(off).toMatchObject({ enabled: false });
   });
 
-  it('say how many there are of them, what they are like and how much they may do', () => {
+  it('have replicas, labels and limits', () => {
     const wanted = {
       startup: 'sequential',
       group: 'search',
@@ -96,7 +96,7 @@ describe('the servers of a configuration', () => {
     expect(readServers({ own: { command: 'x', ...wanted, labels } })[0]).toMatchObject(wanted);
   });
 
-  it('may share a group with others, and its name with it', () => {
+  it('may share a group and its name', () => {
     const servers = readServers({
       search: { command: 'x', group: 'search', isolation: 'session', replicas: 1 },
       remote: { url: 'http://x/mcp', group: 'search', replicas: 1 },
@@ -105,7 +105,7 @@ describe('the servers of a configuration', () => {
     expect(servers.map(({ group }) => group)).toEqual(['search', 'search', undefined]);
   });
 
-  it('have a maximum that is never below their timeout', () => {
+  it('have a maximum timeout of at least their timeout', () => {
     const { servers } = read({
       mcpServers: { slow: { command: 'x', timeoutMs: 90_000 }, own: { command: 'x', maxTimeoutMs: 10_000 } },
       switchboard: { timeoutMs: 5_000, maxTimeoutMs: 60_000 },
@@ -126,7 +126,7 @@ describe('the servers of a configuration', () => {
     expect(readServers({ server })[0]?.transport).toMatchObject({ command, cwd });
   });
 
-  it('may have numbers for text, and null for a variable that is not wanted', () => {
+  it('may have numbers as text, and null to unset a variable', () => {
     const [server] = readServers({
       server: { command: 'x', args: ['--port', 80], env: { PORT: 80, DEBUG: null } },
     });
@@ -181,7 +181,7 @@ describe('the settings of a configuration', () => {
     });
   });
 
-  it('say how chats reach a model', () => {
+  it('configure the model of chats', () => {
     const chat = { baseUrl: 'http://127.0.0.1:9', model: 'claude-haiku-5-5' };
     expect(read({ mcpServers: {}, switchboard: { chat } }).configuration.settings.chat).toEqual(chat);
     const { message } = failureOf({ mcpServers: {}, switchboard: { chat: { baseUrl: 'claude', key: 'x' } } });
@@ -189,7 +189,7 @@ describe('the settings of a configuration', () => {
     expect(message).toContain('key');
   });
 
-  it('say what hosted servers are run by', () => {
+  it('configure the provider of hosted servers', () => {
     const hosting = { engine: '/run/docker.sock', runtimes: { firecracker: 'kata-fc' }, allow: ['process'] };
     expect(read({ mcpServers: {}, switchboard: { hosting } }).configuration.settings.hosting).toMatchObject({
       ...hosting,
@@ -202,7 +202,7 @@ describe('the settings of a configuration', () => {
     expect(message).toContain('runtime');
   });
 
-  it('are taken from the file, and startup is the default of its servers', () => {
+  it('are read from the file, and startup is the default of its servers', () => {
     const { configuration } = read({
       mcpServers: { eager: { command: 'x' }, lazy: { command: 'x', startup: 'lazy' } },
       switchboard: { naming: 'always', separator: '-', startup: 'parallel' },
@@ -211,7 +211,7 @@ describe('the settings of a configuration', () => {
     expect(configuration.servers.map(({ startup }) => startup)).toEqual(['parallel', 'lazy']);
   });
 
-  it('give the servers their limits, unless they have their own', () => {
+  it('give servers their limits, unless they set their own', () => {
     const limits = { concurrency: 4, timeoutMs: 7_200_000, idleStopMs: 1_000 };
     const { servers } = read({
       mcpServers: { plain: { command: 'x' }, own: { command: 'x', concurrency: 8, idleStopMs: 0 } },
@@ -223,7 +223,7 @@ describe('the settings of a configuration', () => {
     ]);
   });
 
-  it('say how failures are met', () => {
+  it('configure how failures are handled', () => {
     const switchboard = {
       onStartFailure: 'abort',
       queueLimit: 1_000_000,
@@ -240,7 +240,7 @@ describe('the settings of a configuration', () => {
   });
 });
 
-describe('an origin that is allowed', () => {
+describe('an allowed origin', () => {
   it.each([
     '*',
     'null',
@@ -250,12 +250,12 @@ describe('an origin that is allowed', () => {
     'http://localhost:80',
     'http://*.example.com',
     'file:///x',
-  ])('is not %s', (origin) => {
+  ])('cannot be %s', (origin) => {
     const { message } = failureOf({ mcpServers: {}, switchboard: { allowedOrigins: [origin] } });
     expect(message).toContain('switchboard.allowedOrigins[0]: must be an origin');
   });
 
-  it('is that of a page, or of an extension of a browser', () => {
+  it('is that of a page or of a browser extension', () => {
     const allowedOrigins = [
       'http://localhost:6274',
       'https://inspector.example',
@@ -266,8 +266,8 @@ describe('an origin that is allowed', () => {
   });
 });
 
-describe('a wrong configuration', () => {
-  it('is refused with all its problems, each with its place', () => {
+describe('an invalid configuration', () => {
+  it('is rejected with all problems and their positions', () => {
     const failure = failureOf({
       mcpServers: {
         github: { command: 'npx', args: ['-y', true], env: { TOKEN: ['s3cret'] } },
@@ -342,7 +342,7 @@ describe('a wrong configuration', () => {
       { command: 'x', timeoutMs: 30_000, maxTimeoutMs: 10_000 },
       'mcpServers.s.maxTimeoutMs: must be at least "timeoutMs", which is 30000 here',
     ],
-  ])('says what is wrong with %j', (server, message) => {
+  ])('reports the problem with %j', (server, message) => {
     expect(failureOf({ mcpServers: { s: server } }).message).toContain(message);
   });
 
@@ -354,11 +354,11 @@ describe('a wrong configuration', () => {
     [{ timeoutMs: 9, maxTimeoutMs: 8 }, 'maxTimeoutMs: must be at least "timeoutMs", which is 9 here'],
     [{ backoffMaxMs: 999 }, 'backoffMaxMs: must be at least "backoffFirstMs", which is 1000 here'],
     [{ ejectAfterMs: 1 }, 'switchboard.ejectAfterMs: there is no such setting: did you mean "ejectAfter"?'],
-  ])('says what is wrong with the settings %j', (switchboard, message) => {
+  ])('reports the problem with the settings %j', (switchboard, message) => {
     expect(failureOf({ mcpServers: {}, switchboard }).message).toContain(message);
   });
 
-  it('says all of it at once, limits that contradict each other too', () => {
+  it('reports all problems at once, including contradicting limits', () => {
     const mcpServers = {
       a: { command: 'x', timeoutMs: 9, maxTimeoutMs: 8 },
       b: { args: 'x', maxTimeoutMs: 6 },
@@ -377,7 +377,7 @@ describe('a wrong configuration', () => {
     ]);
   });
 
-  it('refuses a prefix that is the name of another server', () => {
+  it('rejects a prefix that is the name of another server', () => {
     const mcpServers = { a: { command: 'x' }, b: { command: 'x', prefix: 'a' } };
     expect(failureOf({ mcpServers }).message).toBe(
       '/home/ada/mcp.json: mcpServers.b.prefix: "a" is also the name of server "a", ' +
@@ -385,7 +385,7 @@ describe('a wrong configuration', () => {
     );
   });
 
-  it('refuses a group with the name of a server that is not in it', () => {
+  it('rejects a group with the name of a server outside of it', () => {
     const mcpServers = { a: { command: 'x' }, b: { command: 'x', group: 'a' } };
     expect(failureOf({ mcpServers }).message).toBe(
       '/home/ada/mcp.json: mcpServers.b.group: "a" is also the name of a server outside of the group: ' +
@@ -393,7 +393,7 @@ describe('a wrong configuration', () => {
     );
   });
 
-  it.each(['', 'a/b', 'a\nb', 'x'.repeat(129), '__proto__', '\ud800'])('refuses the name %j', (name) => {
+  it.each(['', 'a/b', 'a\nb', 'x'.repeat(129), '__proto__', '\ud800'])('rejects the name %j', (name) => {
     const text = `{"mcpServers": {${JSON.stringify(name)}: {"command": "x"}}}`;
     expect(() => readConfiguration(text, file)).toThrow('rename the server');
   });
@@ -404,11 +404,11 @@ describe('a wrong configuration', () => {
     [{ mcpServers: [] }, 'mcpServers: must be an object of names and servers, not a list'],
     [{ mcpServers: {}, servers: {} }, 'servers: "mcpServers" is there too'],
     [{ mcpServers: {}, switchboard: [] }, 'switchboard: must be an object of settings, not a list'],
-  ])('says what is wrong with the file %j', (document, message) => {
+  ])('reports the problem with the file %j', (document, message) => {
     expect(failureOf(document).message).toContain(`/home/ada/mcp.json: ${message}`);
   });
 
-  it('tells the line and column of a syntax error', () => {
+  it('reports the line and column of a syntax error', () => {
     expect(() => readConfiguration('{\n  "mcpServers": {\n    "a": {,}\n}}', file)).toThrow(
       '/home/ada/mcp.json:3:11: not valid JSON: expected a value, found ","',
     );
@@ -418,7 +418,7 @@ describe('a wrong configuration', () => {
 describe('the warnings about a configuration', () => {
   const warningsOf = (server: object) => read({ mcpServers: { s: server } }).warnings.map(describeProblem);
 
-  it('name unknown keys and what may have been meant', () => {
+  it('name unknown keys and suggest the intended ones', () => {
     expect(
       warningsOf({ command: 'x', arg: [], enviroment: {}, serverUrl: 'y', zzz: 1, queueLimit: 1 }),
     ).toEqual([
@@ -430,7 +430,7 @@ describe('the warnings about a configuration', () => {
     ]);
   });
 
-  it('name what limits are called elsewhere', () => {
+  it('suggest our names for the limits of other programs', () => {
     expect(warningsOf({ command: 'x', maxConcurrency: 1, timeout_ms: 1, instances: 1 })).toEqual([
       'mcpServers.s.maxConcurrency: is not a known key, so it has no effect; did you mean "concurrency"?',
       'mcpServers.s.timeout_ms: is not a known key, so it has no effect; did you mean "timeoutMs"?',
@@ -438,7 +438,7 @@ describe('the warnings about a configuration', () => {
     ]);
   });
 
-  it('leave out keys of other programs', () => {
+  it('ignore keys of other programs', () => {
     expect(
       warningsOf({
         command: 'x',
@@ -451,7 +451,7 @@ describe('the warnings about a configuration', () => {
     ).toEqual([]);
   });
 
-  it('name a server that is there twice', () => {
+  it('name a duplicate server', () => {
     const { warnings } = readConfiguration(
       '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y"}}}',
       file,
@@ -462,13 +462,13 @@ describe('the warnings about a configuration', () => {
   });
 });
 
-describe('a file with more wrong in it than anybody mends in one go', () => {
+describe('a file with very many problems', () => {
   const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`k${index}`, {}]));
 
   it.each([
     ['values', { mcpServers: { a: { command: 'x', env: many } } }],
     ['settings', { mcpServers: {}, switchboard: many }],
-  ])('is refused with the first of its %s', (_what, document) => {
+  ])('is rejected with the first of its %s', (_what, document) => {
     expect(failureOf(document).data.problems).toHaveLength(100);
   });
 
@@ -493,7 +493,7 @@ describe('the file of another program', () => {
     ['Codex', 'model = "x"\n[mcp_servers.a]\ncommand = "a"\n'],
     ['Gemini CLI', '{"mcpServers": {"a": {"httpUrl": "https://x/mcp"}}}'],
     ['OpenCode', '{"mcp": {"a": {"type": "local", "command": ["a"]}}}'],
-  ])('is told of with the way to its servers: %s', (program, text) => {
+  ])('is recognized, with the command to import it: %s', (program, text) => {
     expect(() => readConfiguration(text, '/home/ada/settings')).toThrow(
       `\nThis looks like the file of ${program}: switchboard import /home/ada/settings`,
     );
@@ -504,7 +504,7 @@ it.each([
   ['comand', 'command'],
   ['cmd', 'command'],
   ['serverUrl', 'url'],
-])('says that %s was to be %s', (key, meant) => {
+])('suggests for %s the key %s', (key, meant) => {
   const text = JSON.stringify({ mcpServers: { a: { [key]: 'npx' } } });
   expect(() => readConfiguration(text, '/mcp.json')).toThrow(
     `"${key}" is not known: did you mean "${meant}"?`,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type ImportOptions, importText } from './import.ts';
 
 const options: ImportOptions = { target: 'project', folder: undefined };
-/** A reference, put together here because linters take it for a forgotten template. */
+/** Built here because linters mistake a reference for a forgotten template. */
 const ref = (inner: string) => `\${${inner}}`;
 
 function importServer(server: object, target: ImportOptions['target'] = 'project') {
@@ -25,7 +25,7 @@ function weather(...packages: object[]) {
 }
 
 describe('a server.json of the registry', () => {
-  it('is started as its publisher says, with secrets and required inputs as references', () => {
+  it('starts as its publisher says, with references for secrets and required inputs', () => {
     const environmentVariables = [
       { name: 'WEATHER_KEY', description: 'Key of the service', isRequired: true, isSecret: true },
       { name: 'UNITS', default: 'metric', choices: ['metric', 'imperial'] },
@@ -60,14 +60,14 @@ describe('a server.json of the registry', () => {
     });
   });
 
-  it('wants variables where it goes into a file', () => {
+  it('uses variables if it is imported into a file', () => {
     const environmentVariables = [{ name: 'KEY', isRequired: true }];
     expect(importServer({ packages: [packageOf({ environmentVariables })] }, 'file').notes).toEqual([
       'weather: set the variable KEY',
     ]);
   });
 
-  it('puts arguments where they belong', () => {
+  it('keeps arguments in their order and position', () => {
     const runtimeArguments = [{ type: 'named', name: '--quiet' }];
     const packageArguments = [
       { type: 'positional', value: 'serve' },
@@ -115,7 +115,7 @@ describe('a server.json of the registry', () => {
     });
   });
 
-  it('gives a container its variables by name only, and no terminal', () => {
+  it('passes variables to a container by name only, without a terminal', () => {
     const container = {
       identifier: 'ghcr.io/ada/weather:2',
       runtimeArguments: [
@@ -137,7 +137,7 @@ describe('a server.json of the registry', () => {
     });
   });
 
-  it('is reached at its address where nothing can be started', () => {
+  it('connects to its URL if nothing can be started', () => {
     const remotes = [
       { type: 'sse', url: 'https://example.org/sse' },
       {
@@ -176,7 +176,7 @@ describe('a server.json of the registry', () => {
     });
   });
 
-  it('takes the first package that speaks over stdio, and says what else there is', () => {
+  it('uses the first package with stdio, and notes the alternatives', () => {
     const { mcpServers, notes } = importServer({
       packages: [
         packageOf({ transport: { type: 'streamable-http', url: 'http://127.0.0.1:{port}/' } }),
@@ -190,7 +190,7 @@ describe('a server.json of the registry', () => {
     ]);
   });
 
-  it("is found in the registry's answer too", () => {
+  it('is also found inside a response of the registry', () => {
     const server = { name: 'a/b', packages: [packageOf({})] };
     const text = JSON.stringify({ server, _meta: {} });
     expect(Object.keys(importText(text, 'server.json', options).mcpServers)).toEqual(['b']);
@@ -231,7 +231,7 @@ describe('a server.json of the registry', () => {
       { remotes: [{ type: 'sse', url: 'example.org' }] },
       'weather.url: must be a URL',
     ],
-  ])('%s is refused with the reason', (_what, server, reason) => {
+  ])('%s is rejected with the reason', (_what, server, reason) => {
     expect(() => importServer(server)).toThrow(reason);
   });
 });

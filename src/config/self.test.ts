@@ -15,7 +15,7 @@ it.each([
   { command: 'node', args: ['/opt/switchboard/bin/switchboard.js', 'stdio', '--config', '/a/mcp.json'] },
   { command: 'npx', args: ['switchboard', 'stdio', '--url', 'http://localhost:7400/mcp'] },
   { command: 'C:\\bin\\switchboard.cmd', args: ['stdio', '--url=http://127.0.0.1:7400'] },
-])('finds that a server is Switchboard itself: %j', (reach) => {
+])('detects that a server is Switchboard itself: %j', (reach) => {
   expect(isSelf(reach, address)).toBe(true);
 });
 
@@ -28,11 +28,11 @@ it.each([
   { command: 'npx', args: ['-y', 'switchboard-tools', 'stdio'] },
   { command: 'switchboard', args: ['stdio', '--url', 'https://example.com'] },
   { command: 'switchboard', args: ['stdio'], env: { SWITCHBOARD_URL: 'http://127.0.0.1:9000' } },
-])('takes no other server for Switchboard: %j', (reach) => {
+])('does not mistake another server for Switchboard: %j', (reach) => {
   expect(isSelf(reach, address)).toBe(false);
 });
 
-it('warns of servers that are given a folder with the configuration file in it', async () => {
+it('warns about servers with access to the folder of the configuration file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-self-'));
   try {
     await mkdir(join(folder, 'work', 'notes'), { recursive: true });

@@ -19,7 +19,7 @@ it.each<[why: string, servers: NamedServer[]]>([
     ],
   ],
   ['only the letters differ in size', [{ name: 'a', prefix: 'B' }, { name: 'b' }]],
-])('names do not clash where %s', (_why, servers) => {
+])('names do not conflict if %s', (_why, servers) => {
   expect(nameClashes(servers)).toEqual([]);
 });
 
@@ -43,7 +43,7 @@ it.each<[servers: NamedServer[], ...clashes: string[]]>([
   ],
   [[{ name: 'a', prefix: 'team', group: 'team' }], 'prefix of a: group of a'],
   [[{ name: 'a', prefix: 'my_server' }, { name: 'my.server' }], 'prefix of a: name of my.server'],
-])('%j clash', (servers, ...clashes) => {
+])('%j conflict', (servers, ...clashes) => {
   const found = nameClashes(servers).map(
     ({ server, key, other, as }) => `${key} of ${server}: ${as} of ${other}`,
   );

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { allowedBy, type ToolChoice, toolFilter } from './tool-patterns.ts';
 
-describe('the tools that may be used', () => {
+describe('the allowed tools', () => {
   it.each<[string[], string[]]>([
     [['get'], ['get']],
     [['get*'], ['get', 'get_recipe', 'getter']],
@@ -19,7 +19,7 @@ describe('the tools that may be used', () => {
       ['get', 'get_recipe'],
     ],
     [[], []],
-  ])('are by %j: %j', (names, expected) => {
+  ])('match %j: %j', (names, expected) => {
     const tools = ['get', 'get_recipe', 'add_recipe', 'getter'];
     const allows = allowedBy(names);
     expect(tools.filter((name) => allows({ name }))).toEqual(expected);
@@ -33,11 +33,11 @@ describe('the tools that a server offers', () => {
     [{ allow: ['*_recipe'], deny: ['add_*'] }, ['get_recipe']],
     [{ allow: [] }, []],
     [{ deny: [] }, ['get', 'get_recipe', 'add_recipe']],
-  ])('are by %j: %j', (choice, expected) => {
+  ])('match %j: %j', (choice, expected) => {
     expect(['get', 'get_recipe', 'add_recipe'].filter(toolFilter(choice)!)).toEqual(expected);
   });
 
-  it('are all of them where it does not say', () => {
+  it('are all tools by default', () => {
     expect(toolFilter(undefined)).toBeUndefined();
     expect(toolFilter({})).toBeUndefined();
   });

@@ -19,11 +19,11 @@ const values: Record<string, string> = {
   DIR: '/data',
 };
 const lookup = (name: string) => values[name];
-/** A reference, put together here because linters take it for a forgotten template. */
+/** Built here because linters mistake a reference for a forgotten template. */
 const ref = (inner: string) => `\${${inner}}`;
 
 describe('resolveVariables', () => {
-  it('fills command, args, env and cwd', () => {
+  it('resolves command, args, env and cwd', () => {
     const transport = stdio({
       command: `${ref('DIR')}/run`,
       args: ['--host', `http://${ref('HOST')}:${ref('PORT:-80')}`],
@@ -39,7 +39,7 @@ describe('resolveVariables', () => {
     });
   });
 
-  it('fills url and headers', () => {
+  it('resolves url and headers', () => {
     const headers = { Authorization: `Bearer ${ref('TOKEN')}` };
     const url = `https://${ref('HOST')}/mcp`;
     expect(resolveVariables({ type: 'http', url, headers }, 'remote', lookup)).toEqual({
@@ -49,12 +49,12 @@ describe('resolveVariables', () => {
     });
   });
 
-  it('takes an empty value, unless there is a default', () => {
+  it('accepts an empty value, unless there is a default', () => {
     const args = [ref('EMPTY'), ref('EMPTY:-other'), ref('NONE:-')];
     expect(resolveVariables(stdio({ args }), 'files', lookup)).toMatchObject({ args: ['', 'other', ''] });
   });
 
-  it('leaves dollars and other braces alone, and does not fill in values again', () => {
+  it('keeps dollars and other braces, and does not resolve values again', () => {
     const args = ['$HOME', '$$', ref('#array[@]'), ref('config:editor.tab'), ref('NESTED')];
     const nested = (name: string) => (name === 'NESTED' ? ref('TOKEN') : undefined);
     expect(resolveVariables(stdio({ args }), 'files', nested)).toMatchObject({
@@ -62,7 +62,7 @@ describe('resolveVariables', () => {
     });
   });
 
-  it('names every missing variable, its place and the server', () => {
+  it('names every missing variable, its location and the server', () => {
     const transport = stdio({ args: [ref('FIRST')], env: { B: `${ref('TOKEN')} ${ref('SECOND')}` } });
     const failure = failureOf(() => resolveVariables(transport, 'files', lookup));
     expect(failure.code).toBe('invalid_config');
@@ -74,7 +74,7 @@ describe('resolveVariables', () => {
     expect(failure.data).toEqual({ server: 'files', variables: ['FIRST', 'SECOND'] });
   });
 
-  it('says that inputs cannot be asked for, and which variable to set', () => {
+  it('reports that inputs are not supported, and which variable to set', () => {
     const transport = stdio({ env: { KEY: ref('input:api-key') } });
     expect(() => resolveVariables(transport, 'files', lookup)).toThrow(
       'the input api-key (in env.KEY), for which Switchboard does not prompt: set the variable api_key',
@@ -91,7 +91,7 @@ describe('resolveVariables', () => {
     ['a cwd', stdio({ cwd: ref('TOKEN') }), 'cwd is not an absolute path'],
     ['a command', stdio({ command: ref('EMPTY') }), 'command is empty'],
   ] satisfies [string, ServerTransport, string][])(
-    'refuses %s that is wrong once filled in, without showing it',
+    'rejects %s that is invalid after resolving, without showing it',
     (_what, transport, message) => {
       const withLines = (name: string) => (name === 'LINES' ? 's3cret\n' : values[name]);
       const failure = failureOf(() => resolveVariables(transport, 'files', withLines));
