@@ -6,7 +6,7 @@ import { asSwitchboardError, errorTable, SwitchboardError } from './errors.ts';
 const docs = readFileSync(new URL('../docs/errors.md', import.meta.url), 'utf8');
 
 describe('the table of errors', () => {
-  it('is the same in docs/errors.md', () => {
+  it('matches docs/errors.md', () => {
     const rows = Object.entries(errorTable).map(
       ([code, { http, rpc, fault, retryable, meaning }]) =>
         `| \`${code}\` | ${http} | ${rpc} | ${fault} | ${retryable ? 'yes' : 'no'} | ${meaning} |`,
@@ -15,7 +15,7 @@ describe('the table of errors', () => {
     expect(documented).toEqual(rows);
   });
 
-  it('has no code that nobody uses', () => {
+  it('has no unused code', () => {
     const users = sourceFiles('src').filter(
       ({ path }) => path !== 'src/errors.ts' && !path.endsWith('.test.ts'),
     );
@@ -25,14 +25,14 @@ describe('the table of errors', () => {
     expect(unused).toEqual([]);
   });
 
-  it('allocates no JSON-RPC codes of its own', () => {
+  it('uses only standard JSON-RPC codes', () => {
     const standard = [-32700, -32600, -32601, -32602, -32603, -32002, -32020, -32021, -32022];
     for (const { rpc } of Object.values(errorTable)) expect(standard).toContain(rpc);
   });
 });
 
 describe('an error', () => {
-  it('that is thrown by something else becomes one of ours', () => {
+  it('of another type is converted to a SwitchboardError', () => {
     const cause = new TypeError('oops');
     expect(asSwitchboardError(cause)).toMatchObject({ code: 'internal', message: 'oops', cause });
     expect(asSwitchboardError('text')).toMatchObject({ code: 'internal', message: 'text' });
