@@ -14,7 +14,7 @@ const run = (value: unknown) => ({ 'dev.switchboard/run': value });
 const prefer = (value: unknown) => ({ 'dev.switchboard/prefer': value });
 const timeout = (value: unknown) => ({ 'dev.switchboard/timeoutMs': value });
 
-describe('the wishes of a request', () => {
+describe('the call options of a request', () => {
   it.each([
     ['no _meta', undefined, undefined],
     ['a _meta for the server', { progressToken: 1, 'com.example/prefer': {} }, undefined],
@@ -22,7 +22,7 @@ describe('the wishes of a request', () => {
     ['no labels', prefer({ labels: {} }), undefined],
     ['an empty header', undefined, ''],
     ['a header of commas', { progressToken: 1 }, ' , ,'],
-  ])('are none, and cost nothing, with %s', (_what, meta, header) => {
+  ])('are empty, at no cost, with %s', (_what, meta, header) => {
     expect(wishesOf(meta, header)).toBe(noOptions);
   });
 
@@ -36,12 +36,12 @@ describe('the wishes of a request', () => {
     });
   });
 
-  it('may say which run of an agent a call belongs to', () => {
+  it('may name the agent run that a call belongs to', () => {
     const of = { id: '00000000-0000-4000-8000-000000000000', step: 3 };
     expect(wishesOf(run({ ...of, more: 1 }))).toEqual({ labels: undefined, timeoutMs: undefined, run: of });
   });
 
-  it('are labels as a configuration writes them', () => {
+  it('accept labels as a configuration writes them', () => {
     const { labels } = wishesOf(prefer({ labels: { level: 2, gpu: true } }));
     expect(labels).toEqual({ level: '2', gpu: 'true' });
   });
@@ -51,18 +51,18 @@ describe('the wishes of a request', () => {
     ['region=eu, tier=gold', { region: 'eu', tier: 'gold' }],
     [' region = eu ,, query=a=b ,', { region: 'eu', query: 'a=b' }],
     ['region=eu, region=us', { region: 'us' }],
-  ])('are labels in the header: %s', (header, labels) => {
+  ])('accept labels in the header: %s', (header, labels) => {
     expect(wishesOf(undefined, header)).toEqual({ labels, timeoutMs: undefined });
   });
 
-  it('in _meta count more than those in the header', () => {
+  it('in _meta override those in the header', () => {
     const labels = { region: 'us' };
     expect(wishesOf(prefer({ labels }), 'region=eu, tier=gold').labels).toEqual(labels);
     expect(wishesOf(prefer({ labels: {} }), 'region=eu')).toBe(noOptions);
     expect(wishesOf(timeout(7), 'region=eu')).toEqual({ labels: { region: 'eu' }, timeoutMs: 7 });
   });
 
-  it('keep names that objects have by themselves', () => {
+  it('keep names that objects inherit', () => {
     const labels = JSON.parse('{"__proto__": "a", "constructor": "b"}') as Record<string, string>;
     expect(Object.entries(wishesOf(prefer({ labels })).labels!)).toEqual(Object.entries(labels));
     expect(Object.entries(wishesOf(undefined, '__proto__=a, constructor=b').labels!)).toEqual(
@@ -70,7 +70,7 @@ describe('the wishes of a request', () => {
     );
   });
 
-  it('say the same in the header as in _meta', () => {
+  it('mean the same in the header as in _meta', () => {
     const words = fc.stringMatching(/^[\w./-]{1,8}$/);
     fc.assert(
       fc.property(fc.dictionary(words, words, { minKeys: 1, maxKeys: 4 }), (labels) => {
@@ -98,12 +98,12 @@ describe('the wishes of a request', () => {
       run(value),
       'The _meta["dev.switchboard/run"] must be an object such as {"id": "<uuid>", "step": 1}.',
     ]),
-  ])('are refused in %j', (meta, message) => {
+  ])('are rejected in %j', (meta, message) => {
     expectRefusal(() => wishesOf(meta, 'region=eu'), message);
   });
 
   it.each(['region', 'region=eu, tier', '=eu', 'region=', ' = '])(
-    'are refused in the header %j',
+    'are rejected in the header %j',
     (header) => {
       const message =
         'The header X-Switchboard-Prefer must be a list of labels such as "region=eu, tier=gold".';

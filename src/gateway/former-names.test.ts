@@ -4,7 +4,6 @@ import { FormerNames, moment } from './former-names.ts';
 
 const rules = { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 100 } as const;
 
-/** A catalog of servers that all have the same tool. */
 function catalogOf(...servers: string[]): Catalog {
   return catalogWith(Object.fromEntries(servers.map((server) => [server, ['greet']])));
 }
@@ -19,7 +18,7 @@ function catalogWith(servers: Record<string, string[]>): Catalog {
   return new Catalog(contributions, rules);
 }
 
-it('a name goes on working for all who were shown it, whenever that was', () => {
+it('a former name works for every client that has seen it, at any time', () => {
   const names = new FormerNames();
   const [alone, both] = [catalogOf('a'), catalogOf('a', 'b')];
   const shownTo = (catalog: Catalog) => {
@@ -37,7 +36,7 @@ it('a name goes on working for all who were shown it, whenever that was', () => 
   expect(names.find('tools', 'greet', shownTo(both), both)).toBeUndefined();
 });
 
-it('a name that is now the qualified one of another server stands for nothing else', () => {
+it('a former name does not resolve if it is now the qualified name of another server', () => {
   const names = new FormerNames();
   names.show(catalogWith({ evil: ['go__greet'] }));
   const configured = catalogWith({ evil: ['go__greet'], go: [] });

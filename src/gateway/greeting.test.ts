@@ -13,12 +13,12 @@ function told(texts: readonly (string | undefined)[], maxInstructionsBytes: numb
   return instructionsOf(scope).instructions ?? '';
 }
 
-it('are joined as they are where there is room for them', () => {
+it('instructions are joined unchanged if they fit', () => {
   expect(told(['First.', undefined, 'Third.', ''], 8_192)).toBe('## s0\nFirst.\n\n## s2\nThird.');
   expect(told([undefined], 8_192)).toBe('');
 });
 
-it('of one server that says much leave room for the others', () => {
+it('long instructions of one server leave space for the others', () => {
   const text = told(['a'.repeat(100_000), 'Short.', 'ü'.repeat(100_000)], 1_000);
   expect(text).toContain('## s1\nShort.\n');
   expect(text.match(/ …/g)).toHaveLength(2);
@@ -28,14 +28,14 @@ it('of one server that says much leave room for the others', () => {
   expect(Buffer.byteLength(third!)).toBeGreaterThan(450);
 });
 
-it('stay within the limit, however many servers there are', () => {
+it('instructions stay within the limit for any number of servers', () => {
   const many = Array.from({ length: 1_000 }, (_, index) => `Server ${index} `.repeat(index % 50));
   expect(Buffer.byteLength(told(many, 8_192))).toBeLessThanOrEqual(8_192);
   const long = ['Short.', 'I'.repeat(100_000), 'é'.repeat(50_000), 'x'.repeat(9_000)];
   for (const room of [500, 999, 8_192]) expect(Buffer.byteLength(told(long, room))).toBeLessThanOrEqual(room);
 });
 
-it('share the room: nobody gets more than it needs, and none is left where somebody needs it', () => {
+it('the space is shared: no server gets more than it needs, and none is wasted', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(10_000), { minLength: 1 }), fc.nat(50_000), (lengths, room) => {
       const shares = sharesOf(lengths, room);

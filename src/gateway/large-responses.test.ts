@@ -52,7 +52,7 @@ function callerOf(era: Era, awaitsOthers = () => false): Caller {
   };
 }
 
-describe('a large answer', () => {
+describe('a large response', () => {
   const link = '{"type":"resource_link","uri":"a:1","name":"x"}';
   const bodies = {
     links: `"result":{"resultType":"complete","content":[${link},${link}],"ttlMs":0}`,
@@ -67,41 +67,38 @@ describe('a large answer', () => {
     eras.flatMap((serverEra) => Object.keys(bodies).map((name) => [era, serverEra, name] as const)),
   );
 
-  it.each(cases)(
-    'for a %s client is what a small one of a %s server is: %s',
-    async (era, serverEra, name) => {
-      const body = bodies[name as keyof typeof bodies];
-      for (const [text, place] of [
-        [`{"jsonrpc":"2.0","id":7,${body}}`, 34],
-        [`{"jsonrpc":"2.0",${body},"id":7}\n`, 27],
-      ] as const) {
-        for (const method of ['tools/call', 'resources/read']) {
-          const whole = Buffer.from(text);
-          const chunks = [whole.subarray(0, place), whole.subarray(place)];
-          const call: ResponseContext = {
-            ...{ serverEra, caller: callerOf(era), isVerified: true, replica: undefined },
-            ...{
-              context: { group, qualifier: 'notes', catalog, project: undefined },
-              message: readMessage(Buffer.from(`{"jsonrpc":"2.0","id":"mine","method":"${method}"}`)),
-              services: { states },
-            },
-            binding: () => '',
-          };
-          const at = findResponseId(chunks)!;
-          const { message, errorCode, check } = await mapLargeResponse(chunks, at, call);
-          const small = mapResponse([whole], findResponseId([whole])!, call);
-          expect(JSON.parse(join(message).toString())).toEqual(JSON.parse(join(small.message).toString()));
-          expect(errorCode).toBe(small.errorCode);
-          if (name === 'a link to another' && method === 'tools/call')
-            expect(join(message).toString()).toContain(String.raw`"resource://other/b:\/1"`);
-          expect(check).not.toThrow();
-        }
+  it.each(cases)('for a %s client equals a small one of a %s server: %s', async (era, serverEra, name) => {
+    const body = bodies[name as keyof typeof bodies];
+    for (const [text, place] of [
+      [`{"jsonrpc":"2.0","id":7,${body}}`, 34],
+      [`{"jsonrpc":"2.0",${body},"id":7}\n`, 27],
+    ] as const) {
+      for (const method of ['tools/call', 'resources/read']) {
+        const whole = Buffer.from(text);
+        const chunks = [whole.subarray(0, place), whole.subarray(place)];
+        const call: ResponseContext = {
+          ...{ serverEra, caller: callerOf(era), isVerified: true, replica: undefined },
+          ...{
+            context: { group, qualifier: 'notes', catalog, project: undefined },
+            message: readMessage(Buffer.from(`{"jsonrpc":"2.0","id":"mine","method":"${method}"}`)),
+            services: { states },
+          },
+          binding: () => '',
+        };
+        const at = findResponseId(chunks)!;
+        const { message, errorCode, check } = await mapLargeResponse(chunks, at, call);
+        const small = mapResponse([whole], findResponseId([whole])!, call);
+        expect(JSON.parse(join(message).toString())).toEqual(JSON.parse(join(small.message).toString()));
+        expect(errorCode).toBe(small.errorCode);
+        if (name === 'a link to another' && method === 'tools/call')
+          expect(join(message).toString()).toContain(String.raw`"resource://other/b:\/1"`);
+        expect(check).not.toThrow();
       }
-    },
-  );
+    }
+  });
 });
 
-describe('a call with a large answer', () => {
+describe('a call with a large response', () => {
   const link = '{"type":"resource_link","uri":"a:1","name":"x"},';
   const links = Math.ceil(LARGE_BYTES / link.length);
   const content = `[${link.repeat(links)}{"type":"text","text":""}]`;
@@ -147,7 +144,7 @@ describe('a call with a large answer', () => {
     return { call, said, outcomes, over, answered };
   }
 
-  it('lets others have their turn, and is answered as any other', async () => {
+  it('yields to other work, and gets the same response as any other', async () => {
     const { answered, said, outcomes, over } = begin();
     answered(answer());
     expect(said.length).toBe(0);
@@ -160,7 +157,7 @@ describe('a call with a large answer', () => {
     expect(outcomes).toEqual(['answered']);
   });
 
-  it('that is cancelled meanwhile is forgotten', async () => {
+  it('that is cancelled meanwhile is dropped', async () => {
     const { call, answered, said, outcomes, over } = begin();
     answered(answer());
     call.cancel(undefined);
@@ -172,7 +169,7 @@ describe('a call with a large answer', () => {
     expect(outcomes).toEqual(['cancelled']);
   });
 
-  it('has to be that of this server, also where the client comes to await others meanwhile', async () => {
+  it('must get the response of its own server, even if the client awaits others meanwhile', async () => {
     let awaitsOthers = false;
     const { answered, said, over } = begin(() => awaitsOthers);
     answered(answer(',"id":8'));
@@ -181,7 +178,7 @@ describe('a call with a large answer', () => {
     expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/sent an invalid response/);
   });
 
-  it('is refused where that is no JSON', async () => {
+  it('fails if the response is not JSON', async () => {
     const { answered, said, outcomes, over } = begin();
     answered(answer(',,'));
     await over;
@@ -191,7 +188,7 @@ describe('a call with a large answer', () => {
     expect(outcomes).toEqual(['failed']);
   });
 
-  it('is refused where it is an error that has to be looked into', async () => {
+  it('fails if the response is an error that must be parsed', async () => {
     const { answered, said, outcomes, over } = begin(undefined, 'modern');
     const data = `[${'1e1,'.repeat(LARGE_BYTES / 4)}1]`;
     answered(Buffer.from(`{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x","data":${data}}}`));

@@ -25,7 +25,7 @@ function scopeThatTells() {
   };
 }
 
-it('tells once of changes that come close together', () => {
+it('reports changes in quick succession once', () => {
   const { scope, told } = scopeThatTells();
   scope.changes(['tools']);
   scope.changes(['prompts', 'tools']);
@@ -34,7 +34,7 @@ it('tells once of changes that come close together', () => {
   expect(told).toEqual([['tools', 'prompts']]);
 });
 
-it('has nothing left to tell to those who come after it has settled', () => {
+it('reports pending changes once when it is flushed', () => {
   const { scope, told } = scopeThatTells();
   scope.flush();
   expect(told).toEqual([]);

@@ -3,7 +3,7 @@ import { readMessage } from '../protocol/message-reader.ts';
 import { Qualifiers } from './contributions.ts';
 import { Unlisted } from './unlisted.ts';
 
-/** Explains an unknown tool, with servers that never connected in each of the projects. */
+/** Explains an unknown tool if these servers never connected. */
 function explain(absent: Record<string, string[]>, similar: string[] = []) {
   const projects = Object.entries(absent).map(([name, servers]) => ({
     name,
@@ -21,7 +21,7 @@ function explain(absent: Record<string, string[]>, similar: string[] = []) {
   return { message, data };
 }
 
-it('names a few of the servers whose offer is unknown', () => {
+it('names a few of the servers whose tools are unknown', () => {
   expect(explain({ default: ['a', 'b', 'c'] }).message).toBe(
     'Unknown tool: gret (not known yet: what "a", "b", "c" offers)',
   );

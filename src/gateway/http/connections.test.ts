@@ -5,10 +5,10 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Access } from '../../access/access.ts';
 import { Connections } from './connections.ts';
 
-/** More than a connection takes without anybody who reads. */
+/** More than a connection buffers without a reader. */
 const ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** A server that cuts off at once whoever is slower than any client is. */
+/** A server that disconnects slow clients immediately. */
 function open() {
   const server = createServer();
   const limits = { maxConnections: 10, slowClientMs: 20 };
@@ -25,7 +25,7 @@ function open() {
 it.each([
   ['a whole answer', (response: ServerResponse) => void response.end(Buffer.alloc(ANSWER_BYTES))],
   ['a stream', (response: ServerResponse) => void response.write(Buffer.alloc(ANSWER_BYTES))],
-])('a client that does not read %s is cut off', async (_what, answer) => {
+])('a client that does not read %s is disconnected', async (_what, answer) => {
   const { server, connections } = open();
   const closed = new Promise<ServerResponse>((resolve) => {
     server.on('request', (_request, response) => {
@@ -43,7 +43,7 @@ it.each([
   socket.destroy();
 });
 
-/** Asks for a stream that never ends, and behind it, on the same connection, for these. Settles when that is closed. */
+/** Requests an endless stream and pipelines the paths behind it. Resolves when the connection closes. */
 async function askBehindStream(port: number, ...paths: string[]) {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
@@ -54,7 +54,7 @@ async function askBehindStream(port: number, ...paths: string[]) {
   return { socket, closed };
 }
 
-describe('what is asked for behind an event stream', () => {
+describe('requests pipelined behind an event stream', () => {
   let port = 0;
   let asked = 0;
 
@@ -73,14 +73,14 @@ describe('what is asked for behind an event stream', () => {
     ({ port } = server.address() as AddressInfo);
   });
 
-  it('is not kept where it is large', async () => {
+  it('are not buffered if they are large', async () => {
     const small = await askBehindStream(port, '/small');
     await (await askBehindStream(port, '/large')).closed;
     expect(small.socket.destroyed).toBe(false);
     small.socket.destroy();
   });
 
-  it('is a hundred requests at the most', async () => {
+  it('are limited to a hundred', async () => {
     await (await askBehindStream(port, ...Array<string>(500).fill('/nothing'))).closed;
     expect(asked).toBe(101);
   });

@@ -3,7 +3,7 @@ import type { InFlight } from '../responder.ts';
 import type { Scope } from '../scope.ts';
 import { type ClientStream, Session } from './caller.ts';
 
-it('a session has ten thousand requests under way, and no more', () => {
+it('a session has at most ten thousand requests in flight', () => {
   const facts = { capabilities: {}, name: 'x', version: '2025-11-25', clientInfo: {} } as const;
   const session = new Session('s', facts, {} as Scope, {} as ClientStream);
   const requests = Array.from(

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { readMessage } from '../../protocol/message-reader.ts';
 import { readInitialize } from './greeting.ts';
 
-it('keeps only the words of a client that says a lot of itself', () => {
+it('truncates a long client description', () => {
   const clientInfo = { name: 'n'.repeat(100_000), version: '1', icons: [{ src: 'x'.repeat(50_000) }] };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
   const message = { jsonrpc: '2.0', id: 1, method: 'initialize', params };

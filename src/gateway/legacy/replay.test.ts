@@ -19,7 +19,7 @@ function textsOf(replay: Replay, stream: number): string[] {
   return replay.after(stream, 0).map(({ message }) => Buffer.concat([...message]).toString());
 }
 
-/** What is in use of this process. Buffers that nobody has any more are counted until the second collection. */
+/** The memory in use. Unreferenced buffers are counted until the second collection. */
 async function bytesInUse(): Promise<number> {
   for (let time = 0; time < 3; time++) {
     collectGarbage();
@@ -29,15 +29,15 @@ async function bytesInUse(): Promise<number> {
   return heapUsed + external;
 }
 
-describe('events that are kept', () => {
-  it('take little more memory than they have bytes, however they were read', async () => {
+describe('replay events', () => {
+  it('take little more memory than their bytes, however they were read', async () => {
     const SESSIONS = 100;
     const budget = new ReplayBudget(64 * MEGABYTE, 60_000);
     const before = await bytesInUse();
     const sessions = Array.from({ length: SESSIONS }, () => new Replay(budget));
     for (const replay of sessions) {
       for (let sequence = 1; sequence <= 1_500; sequence++) {
-        // As they come: a part of a large read, and something spliced in.
+        // As in production: a slice of a large read, and spliced bytes.
         const read = sequence % 100 === 1 ? Buffer.alloc(64 * 1024, 'x') : Buffer.from('x'.repeat(90));
         replay.add({ stream: 1, sequence, message: [read.subarray(0, 90), Buffer.from('0123456789')] });
       }
@@ -45,13 +45,13 @@ describe('events that are kept', () => {
     const perSession = ((await bytesInUse()) - before) / SESSIONS;
     expect(sessions.map((replay) => replay.after(1, 0).length)).toEqual(sessions.map(() => 1_000));
     expect(perSession).toBeLessThan(200_000);
-    // What the budget counts is what there is.
+    // The budget counts the memory that is really used.
     expect(budget.heldBytes / SESSIONS).toBeGreaterThan(0.8 * perSession);
     for (const replay of sessions) replay.close();
     expect(budget.heldBytes).toBe(0);
   });
 
-  it('are not copied where they are large, and hold nothing but themselves', () => {
+  it('are not copied if they are large, and pin nothing else', () => {
     const replay = new Replay(new ReplayBudget(64 * MEGABYTE, 60_000));
     const read = Buffer.alloc(64 * 1024, 'x');
     const whole = Buffer.allocUnsafeSlow(MEGABYTE).fill('y');
@@ -64,7 +64,7 @@ describe('events that are kept', () => {
     expect(kept!.message[1]).toBe(whole);
   });
 
-  it('are those that a plain list would keep, whatever comes and goes', () => {
+  it('match those of a plain list, for any sequence of changes', () => {
     const size = fc.oneof(fc.nat(300), fc.constantFrom(4_000, 9_000, 70_000, 600_000, 1_200_000));
     const step = fc.record({
       stream: fc.nat(4),
@@ -105,7 +105,7 @@ describe('events that are kept', () => {
   });
 });
 
-it('events that the client has had long ago are dropped, and no others', () => {
+it('drops only events that the client received long ago', () => {
   const budget = new ReplayBudget(64 * MEGABYTE, 60_000);
   const replay = new Replay(budget);
   for (let sequence = 1; sequence <= 900; sequence++) {
@@ -120,8 +120,8 @@ it('events that the client has had long ago are dropped, and no others', () => {
   expect(budget.heldBytes).toBeLessThan(before / 4);
 });
 
-describe('what all sessions keep together', () => {
-  it('stays within the budget; the oldest goes first', () => {
+describe('the replay budget of all sessions', () => {
+  it('evicts the oldest events first', () => {
     const budget = new ReplayBudget(MEGABYTE, 60_000);
     const sessions = Array.from({ length: 300 }, () => new Replay(budget));
     let most = 0;
@@ -135,13 +135,13 @@ describe('what all sessions keep together', () => {
     const counts = sessions.map((replay) => replay.after(1, 0).length);
     const firstKept = counts.findIndex((count) => count > 0);
     expect(firstKept).toBeGreaterThan(0);
-    // 100 events of 120 bytes each: at least three quarters of the budget are of use.
+    // 100 events of 120 bytes each: at least three quarters of the budget are usable.
     expect(firstKept).toBeLessThan(300 - (0.75 * MEGABYTE) / 12_000);
     expect(counts.slice(0, firstKept).every((count) => count === 0)).toBe(true);
     expect(counts.slice(firstKept + 1).every((count) => count === 100)).toBe(true);
   });
 
-  it('leaves a quiet session what it has had lately', () => {
+  it('keeps the recent events of a quiet session', () => {
     const budget = new ReplayBudget(MEGABYTE, 60_000);
     const [quiet, busy] = [new Replay(budget), new Replay(budget)];
     quiet.add(event(1, 1, 'long ago'));
@@ -153,7 +153,7 @@ describe('what all sessions keep together', () => {
     expect(busy.after(1, 0).length).toBeLessThan(900);
   });
 
-  it('is not given up for a single event that would fill it', () => {
+  it('is not emptied for a single event that would fill it', () => {
     const budget = new ReplayBudget(MEGABYTE, 60_000);
     const [one, other] = [new Replay(budget), new Replay(budget)];
     one.add(event(1, 1, 'small'));
@@ -162,7 +162,7 @@ describe('what all sessions keep together', () => {
     expect(other.after(1, 0)).toEqual([]);
   });
 
-  it('is nothing where the budget is nothing, and nothing comes back after the end', () => {
+  it('keeps nothing if it is zero, and nothing after a session closes', () => {
     const none = new Replay(new ReplayBudget(0, 60_000));
     none.add(event(1, 1, 'x'));
     expect(none.after(1, 0)).toEqual([]);

@@ -15,16 +15,19 @@ function declined(method: string, type: string): string {
 it.each([
   ['stdio', true],
   ['hosted', false],
-])('a question of a %s server that is for nobody comes back with advice it can follow', (type, isAdvised) => {
-  const answer = declined('elicitation/create', type);
-  expect(answer).toContain('it is not clear which client it is for.');
-  expect(answer.includes('isolation')).toBe(isAdvised);
-});
+])(
+  'declines a request of a %s server without a clear client, with advice that it can follow',
+  (type, isAdvised) => {
+    const answer = declined('elicitation/create', type);
+    expect(answer).toContain('it is not clear which client it is for.');
+    expect(answer.includes('isolation')).toBe(isAdvised);
+  },
+);
 
 it.each([
   ['stdio', true],
   ['hosted', false],
-])('a %s server that asks for roots is told that it is normal to have none', (type, isAdvised) => {
+])('tells a %s server that requests roots that having none is normal', (type, isAdvised) => {
   const answer = declined('roots/list', type);
   expect(answer).toContain('all clients share this server (this is normal');
   expect(answer.includes('isolation')).toBe(isAdvised);

@@ -3,7 +3,7 @@ import { readMessage } from '../../protocol/message-reader.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { begunTask, progressOf } from './tasks.ts';
 
-it('a task keeps the progress token of its call, and nothing else of that', () => {
+it('a task keeps only the progress token of its call', () => {
   const params = {
     name: 'research',
     arguments: { text: 'x'.repeat(100_000) },
@@ -17,7 +17,7 @@ it('a task keeps the progress token of its call, and nothing else of that', () =
   expect(given.buffer).not.toBe(message.bytes.buffer);
 });
 
-it('a task whose id nobody could send is not kept', () => {
+it('a task with an id that clients cannot send is dropped', () => {
   const begun = (taskId: unknown) =>
     begunTask([Buffer.from(JSON.stringify({ result: { task: { taskId } } }))]);
   expect(begun('é'.repeat(4_096))).toBe('é'.repeat(4_096));

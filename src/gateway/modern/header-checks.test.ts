@@ -18,7 +18,7 @@ describe('the headers of a request', () => {
     ['echo', '=?base64?ZWNobw==?='],
     ['ä', '=?base64?w6Q=?='],
     ['=?base64?YQ==?=', '=?base64?PT9iYXNlNjQ/WVE9PT89?='],
-  ])('say what it says of %j: %j', (name, header) => {
+  ])('match its body for %j: %j', (name, header) => {
     expect(() => check(name, { 'mcp-name': header })).not.toThrow();
   });
 
@@ -28,11 +28,11 @@ describe('the headers of a request', () => {
     ['says more', 'echo', 'echo, echo'],
     ['is no base64', 'echo', '=?base64?!?='],
     ['means something else than its letters', '=?base64?YQ==?=', '=?base64?YQ==?='],
-  ])('are refused where one %s', (_how, name, header) => {
+  ])('are rejected if one %s', (_how, name, header) => {
     expect(() => check(name, { 'mcp-name': header })).toThrow('Headers and message disagree');
   });
 
-  it.each(['mcp-protocol-version', 'mcp-method'])('are refused without %s', (header) => {
+  it.each(['mcp-protocol-version', 'mcp-method'])('are rejected without %s', (header) => {
     expect(() => check('echo', { 'mcp-name': 'echo', [header]: undefined })).toThrow(`${header} is missing`);
   });
 });

@@ -5,18 +5,18 @@ import { bindingOf, type IssuedState, RequestStates } from './request-state.ts';
 
 const content: IssuedState = { kind: 'replica', server: 'lab', number: 2, state: 'ünlike\u0000.any' };
 
-describe('a state that was given out', () => {
+describe('an issued request state', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('is read as what it was', () => {
+  it('is read back unchanged', () => {
     const states = new RequestStates(1_000);
     expect(states.read(states.issue(content, 'me'), 'me')).toEqual(content);
     const held: IssuedState = { kind: 'held', call: 'some call' };
     expect(states.read(states.issue(held, 'me'), 'me')).toEqual(held);
   });
 
-  it('is of use only to whom it was given, and for the same request', () => {
+  it('is valid only for the same client and request', () => {
     const states = new RequestStates(1_000);
     expect(() => states.read(states.issue(content, 'me'), 'you')).toThrow('belongs to another');
   });
@@ -30,12 +30,12 @@ describe('a state that was given out', () => {
     expect(() => states.read(state, 'me')).toThrow('has expired');
   });
 
-  it('means nothing to anybody else who gives out states', () => {
+  it('is rejected by every other issuer', () => {
     const state = new RequestStates(1_000).issue(content, 'me');
     expect(() => new RequestStates(1_000).read(state, 'me')).toThrow('was not given out here');
   });
 
-  it('cannot be changed, not by one letter', () => {
+  it('cannot be tampered with, even in one character', () => {
     const states = new RequestStates(1_000);
     const state = states.issue(content, 'me');
     fc.assert(
@@ -54,12 +54,12 @@ describe('a state that was given out', () => {
       expect(() => states.read(changed, 'me')).toThrow('was not given out here');
   });
 
-  it.each(['', 'sb', 'SB1.x', 'anything else', '{"sb1.":1}'])('is none of ours where it is %j', (state) => {
+  it.each(['', 'sb', 'SB1.x', 'anything else', '{"sb1.":1}'])('is rejected if it is %j', (state) => {
     expect(new RequestStates(1_000).read(state, 'me')).toBeUndefined();
   });
 });
 
-describe('what a state is bound to', () => {
+describe('the binding of a request state', () => {
   const binding = (params: string, client = 'me', project?: string, method = 'tools/call') =>
     bindingOf(
       client,
@@ -79,7 +79,7 @@ describe('what a state is bound to', () => {
     expect(binding(params)).toBe(binding(asked));
   });
 
-  it('is another one for anything else', () => {
+  it('differs for any other request', () => {
     const all = [
       binding(asked),
       binding(asked, 'you'),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { publicTaskId, requireTasks, supportsTasks, taskOf } from './tasks.ts';
 
 describe('the id of a task', () => {
-  it('says which replica does it, and that one`s own id', () => {
+  it('contains the replica and its own id', () => {
     const addresses = fc.record({
       project: fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
       server: fc.string(),
@@ -23,7 +23,7 @@ describe('the id of a task', () => {
       expect(taskOf(other)).toBeUndefined();
   });
 
-  it('is none where its parts are not what they have to be', () => {
+  it('is invalid if its parts are', () => {
     const parts = fc.array(
       fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.object(), fc.boolean()),
       {
@@ -46,8 +46,8 @@ describe('the id of a task', () => {
   });
 });
 
-describe('a client that knows tasks', () => {
-  it('says so in its capabilities', () => {
+describe('a client that supports tasks', () => {
+  it('declares it in its capabilities', () => {
     expect(supportsTasks({ extensions: { 'io.modelcontextprotocol/tasks': {} } })).toBe(true);
     for (const capabilities of [undefined, {}, { tasks: {} }, { extensions: null }, { extensions: {} }])
       expect(supportsTasks(capabilities)).toBe(false);
