@@ -9,7 +9,7 @@ import type { HostingSettings } from '../config.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import { chooseDriver, createDrivers, type DriversOptions } from './drivers.ts';
 
-/** What is chosen where these can be used and no others. */
+/** The choice if only these providers are usable. */
 async function chosen(
   asked: Provider | undefined,
   usable: readonly Provider[],
@@ -34,20 +34,20 @@ async function refusal(choice: Promise<unknown>): Promise<SwitchboardError> {
   );
 }
 
-describe('without a wish', () => {
+describe('without a preference', () => {
   it('gVisor is preferred, then Firecracker, then E2B', async () => {
     expect(await chosen(undefined, [...providers])).toBe('gvisor');
     expect(await chosen(undefined, ['process', 'docker', 'e2b', 'firecracker'])).toBe('firecracker');
     expect(await chosen(undefined, ['process', 'docker', 'e2b'])).toBe('e2b');
   });
 
-  it('what isolates less is taken only where it is allowed and nothing better is there', async () => {
+  it('weaker isolation is used only if it is allowed and nothing better is usable', async () => {
     expect(await chosen(undefined, ['docker', 'process'], ['process', 'docker'])).toBe('docker');
     expect(await chosen(undefined, ['docker', 'process'], ['process'])).toBe('process');
     expect(await chosen(undefined, ['docker', 'process', 'e2b'], ['process', 'docker'])).toBe('e2b');
   });
 
-  it('it is told of each why it cannot be used, where none can', async () => {
+  it('the error says why each provider is unusable', async () => {
     const error = await refusal(chosen(undefined, ['docker', 'process']));
     expect(error.code).toBe('no_isolation');
     for (const provider of ['gvisor', 'firecracker', 'e2b'])
@@ -59,8 +59,8 @@ describe('without a wish', () => {
   });
 });
 
-describe('a wish', () => {
-  it.each(providers)('for %s is fulfilled, or nothing is', async (asked) => {
+describe('a preference', () => {
+  it.each(providers)('for %s is honored, or the choice fails', async (asked) => {
     expect(await chosen(asked, [asked])).toBe(asked);
     const others = providers.filter((each) => each !== asked);
     const error = await refusal(chosen(asked, others, ['docker', 'process']));
@@ -71,7 +71,7 @@ describe('a wish', () => {
   });
 });
 
-it('what is chosen can be used, and isolates as was asked for or allowed', async () => {
+it('the chosen driver is usable, and isolates as requested or allowed', async () => {
   const someOf = <Item>(items: readonly Item[]) => fc.subarray([...items]);
   await fc.assert(
     fc.asyncProperty(
@@ -112,7 +112,7 @@ describe('the drivers of an installation', () => {
   });
   afterEach(() => rm(home, { recursive: true }));
 
-  it('are what they are called, and made once', async () => {
+  it('have the requested names and are created once', async () => {
     const drivers = createDrivers(options);
     for (const provider of providers) {
       const driver = await drivers.get(provider);
@@ -121,7 +121,7 @@ describe('the drivers of an installation', () => {
     }
   });
 
-  it('are refused without an engine and a key, with what to do', async () => {
+  it('are refused without an engine and a key, with instructions', async () => {
     const error = await refusal(createDrivers(options).choose(undefined));
     expect(error.code).toBe('no_isolation');
     expect(error.message).toMatch(/^ {2}gvisor: .*no-engine\.sock/m);
@@ -129,14 +129,14 @@ describe('the drivers of an installation', () => {
     expect(error.message).toMatch(/^ {2}e2b: .*E2B_API_KEY/m);
   });
 
-  it('have volumes to tell of only where the server has some', async () => {
+  it('mention volumes of the former provider only if the server has some', async () => {
     const { choose } = createDrivers(options);
     const former = (hasVolumes: boolean) => refusal(choose('gvisor', { hasVolumes }));
     expect((await former(true)).message).toContain('which ran the server before and has its volumes, cannot');
     expect((await former(false)).message).toContain('which ran the server before, cannot');
   });
 
-  it('give a process to whoever asks for one by name, or where it is allowed', async () => {
+  it('run a process if it is requested by name or allowed', async () => {
     expect((await createDrivers(options).choose('process')).provider).toBe('process');
     expect(
       (await createDrivers({ ...options, allow: ['docker', 'process'] }).choose(undefined)).provider,

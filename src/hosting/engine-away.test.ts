@@ -10,14 +10,14 @@ async function onEngine() {
     ground,
     driver,
     supervise: () => ground.supervise({}, [driver]),
-    /** Who asks for no provider is on the engine, while that is there. */
+    /** Without a requested provider, a server uses the engine if it is available. */
     superviseBoth: () => ground.supervise({}, [driver, ground.processes]),
     [Symbol.asyncDispose]: () => ground[Symbol.asyncDispose](),
   };
 }
 
-describe('while what runs a server is away', () => {
-  it('it waits, and is adopted when that is back: nothing crashed', async () => {
+describe('while its provider is unavailable, a server', () => {
+  it('waits, and is adopted without a crash once the provider is back', async () => {
     await using made = await onEngine();
     const watched = made.supervise();
     const server = probe();
@@ -42,7 +42,7 @@ describe('while what runs a server is away', () => {
     expect(await (await watched.speak(server.id)).ask('echo same')).toBe('same');
   });
 
-  it('it is started when that is back, where it did not survive', async () => {
+  it('is started once the provider is back, if it did not survive', async () => {
     await using made = await onEngine();
     const watched = made.supervise();
     const server = probe();
@@ -58,7 +58,7 @@ describe('while what runs a server is away', () => {
     expect(made.driver.starts).toBe(2);
   });
 
-  it('nothing is started, and all is when it comes', async () => {
+  it('is not started before the provider is available', async () => {
     await using made = await onEngine();
     made.driver.away = 'Nobody listens there.';
     const watched = made.supervise();
@@ -72,7 +72,7 @@ describe('while what runs a server is away', () => {
     expect(watched.warnings.items).toHaveLength(2);
   });
 
-  it('one that is removed or switched off is not forgotten there', async () => {
+  it('that is removed or switched off is still cleaned up later', async () => {
     await using made = await onEngine();
     const watched = made.supervise();
     const [removed, off, kept] = [probe(), probe(), probe()];
@@ -93,7 +93,7 @@ describe('while what runs a server is away', () => {
 });
 
 describe('a server that moves to another provider', () => {
-  it('is removed from the last one when that is back', async () => {
+  it('is removed from the previous one once that is back', async () => {
     await using made = await onEngine();
     const watched = made.superviseBoth();
     const server = probe();
@@ -110,7 +110,7 @@ describe('a server that moves to another provider', () => {
     expect(made.ground.running).toEqual([made.ground.groups[1]]);
   });
 
-  it('also where nobody saw that it moved', async () => {
+  it('is removed even if the move was not observed', async () => {
     await using made = await onEngine();
     const first = made.superviseBoth();
     const server = probe();
@@ -125,7 +125,7 @@ describe('a server that moves to another provider', () => {
     expect(made.ground.running).toEqual([made.ground.groups[1]]);
   });
 
-  it('stays where it is when only something else is changed while that is away', async () => {
+  it('stays if only something else changes while the provider is unavailable', async () => {
     await using made = await onEngine();
     const watched = made.superviseBoth();
     const server = probe();
@@ -144,8 +144,8 @@ describe('a server that moves to another provider', () => {
   });
 });
 
-describe('what survived', () => {
-  it('is adopted by the next, and what belongs to nobody is removed', async () => {
+describe('a surviving instance', () => {
+  it('is adopted by the next supervisor, and orphans are removed', async () => {
     await using made = await onEngine();
     const first = made.supervise();
     const [same, other, changed] = [probe(), probe(), probe()];
@@ -167,7 +167,7 @@ describe('what survived', () => {
     expect(first.changes.items).toHaveLength(length);
   });
 
-  it('is spoken with no more by whoever let go of it', async () => {
+  it('is not used any more by the supervisor that released it', async () => {
     await using made = await onEngine();
     const first = made.supervise();
     const server = probe();
@@ -178,7 +178,7 @@ describe('what survived', () => {
     expect(made.ground.running).toHaveLength(1);
   });
 
-  it('is nothing of what no driver could adopt', async () => {
+  it('is ended if no driver can adopt it', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -191,7 +191,7 @@ describe('what survived', () => {
     expect(watched.statuses(server.id)).toEqual(['starting', 'ready']);
   });
 
-  it('is not taken for a new one by a restart by hand', async () => {
+  it('is not mistaken for a new one by a manual restart', async () => {
     await using made = await onEngine();
     const watched = made.supervise();
     const server = probe();
@@ -206,8 +206,8 @@ describe('what survived', () => {
   });
 });
 
-describe('a start that takes long', () => {
-  it('is aborted by a removal, and nothing is left of it', async () => {
+describe('a slow start', () => {
+  it('is aborted by a removal, without leftovers', async () => {
     await using made = await onEngine();
     made.driver.gate = new Promise(() => {});
     const watched = made.supervise();
@@ -223,7 +223,7 @@ describe('a start that takes long', () => {
     expect(made.ground.running).toEqual([]);
   });
 
-  it('is aborted by a change, a restart by hand, and a stop', async () => {
+  it('is aborted by a change, a manual restart and a stop', async () => {
     await using made = await onEngine();
     made.driver.gate = new Promise(() => {});
     const watched = made.supervise();
@@ -241,7 +241,7 @@ describe('a start that takes long', () => {
     expect(made.ground.running).toEqual([]);
   });
 
-  it('and cannot be aborted is told of, also where it was switched off and on again meanwhile', async () => {
+  it('that cannot be aborted is reported, even after switching off and on again', async () => {
     await using ground = await Ground.make();
     const gate = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
@@ -266,7 +266,7 @@ describe('a start that takes long', () => {
     expect(watched.runs.items).toHaveLength(1);
   });
 
-  it('is waited for no longer than that by who wants to speak with it', async () => {
+  it('delays callers no longer than the attach timeout', async () => {
     await using made = await onEngine();
     made.driver.gate = new Promise(() => {});
     const watched = made.ground.supervise({ timing: { ...quick, attachMs: 50 } }, [made.driver]);
@@ -276,14 +276,14 @@ describe('a start that takes long', () => {
   });
 });
 
-describe('whatever happens', () => {
+describe('for any sequence of events', () => {
   type Deed = 'kill' | 'restart' | 'change' | 'remove' | 'switch' | 'away' | 'back' | 'wait' | 'tick';
   const deeds = fc.array(
     fc.constantFrom<Deed>('kill', 'restart', 'change', 'remove', 'switch', 'away', 'back', 'wait', 'tick'),
     { minLength: 3, maxLength: 12 },
   );
 
-  it('there is never more than one instance of a server, and in the end what is wanted', async () => {
+  it('a server has at most one instance, and ends in the desired state', async () => {
     await fc.assert(
       fc.asyncProperty(deeds, async (sequence) => {
         await using made = await onEngine();

@@ -4,7 +4,7 @@ import { HostedLog, type LogLine } from './log.ts';
 const asItIs = (text: string) => text;
 
 describe('the log of a hosted server', () => {
-  it('keeps the last 1,000 lines in their order', () => {
+  it('keeps the last 1,000 lines in order', () => {
     const log = new HostedLog(asItIs);
     log.add('first');
     expect(log.lines.map(({ line }) => line)).toEqual(['first']);
@@ -14,7 +14,7 @@ describe('the log of a hosted server', () => {
     );
   });
 
-  it('says when each came', () => {
+  it('records the time of each line', () => {
     const log = new HostedLog(asItIs);
     const before = Date.now();
     log.add('now');
@@ -23,14 +23,14 @@ describe('the log of a hosted server', () => {
     expect(at).toBeLessThanOrEqual(Date.now());
   });
 
-  it('masks before it cuts, so that no half of a secret is left', () => {
+  it('masks before it truncates, so that no part of a secret is left', () => {
     const log = new HostedLog((text) => text.replaceAll('hunter2', '***'));
     const shown = log.add(`${'x'.repeat(1_997)}hunter2 and more`);
     expect(shown).toBe(`${'x'.repeat(1_997)}*** …`);
     expect(log.lines[0]!.line).toBe(shown);
   });
 
-  it('tells followers of what comes, each until it stops', () => {
+  it('notifies each subscriber of new lines until it unsubscribes', () => {
     const log = new HostedLog(asItIs);
     const seen: string[] = [];
     const listener = ({ line }: LogLine) => seen.push(line);

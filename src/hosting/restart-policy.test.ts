@@ -28,7 +28,7 @@ const states: fc.Arbitrary<RestartState> = fc.record({
   step: fc.integer({ min: 0, max: 9 }),
 });
 const uptimes = fc.integer({ min: 0, max: 20 * MINUTE });
-/** How long it ran each time before it crashed. */
+/** The uptime before each crash. */
 const histories = fc.array(fc.integer({ min: 0, max: 2 * MINUTE }), { minLength: 1, maxLength: 30 });
 
 interface Crash {
@@ -37,7 +37,7 @@ interface Crash {
   decision: Decision;
 }
 
-/** Crashes one after the other, each started when the decision before it says. */
+/** Crashes repeatedly, each time starting when the previous decision says. */
 function crashAll(runs: readonly number[], policy: 'always' | 'on-failure' = 'always'): Crash[] {
   const crashes: Crash[] = [];
   let state = noCrashes;
@@ -54,8 +54,8 @@ function crashAll(runs: readonly number[], policy: 'always' | 'on-failure' = 'al
 
 const delayOf = (decision: Decision) => (decision.action === 'restart' ? decision.delayMs : undefined);
 
-describe('what follows an exit', () => {
-  it('is what the requirement says of crashes in a row: 3 at once, then 5 s, 15 s, 45 s, 2 min, 5 min for ever', () => {
+describe('the decision after an exit', () => {
+  it('follows the required delays for crashes in a row: 3 at once, then 5 s, 15 s, 45 s, 2 min, 5 min forever', () => {
     const delays = crashAll(Array(12).fill(100)).map(({ decision }) => delayOf(decision));
     expect(delays.slice(0, 3).every((delay) => delay !== undefined && delay <= 1_000)).toBe(true);
     expect(delays.slice(3)).toEqual([
@@ -75,7 +75,7 @@ describe('what follows an exit', () => {
     expect(wider.every(({ decision }) => decision.action === 'restart' && !decision.isLoop)).toBe(true);
   });
 
-  it('is no crash where what runs it is away: nothing is counted', () => {
+  it('counts no crash if the provider is unavailable', () => {
     fc.assert(
       fc.property(states, policies, uptimes, (state, policy, uptime) => {
         const decision = afterExit(state, { code: undefined, isLost: true }, policy, uptime, START);
@@ -84,7 +84,7 @@ describe('what follows an exit', () => {
     );
   });
 
-  it('is nothing with the policy "never"', () => {
+  it('is no restart with the policy "never"', () => {
     fc.assert(
       fc.property(states, exits, uptimes, (state, exit, uptime) => {
         const { action } = afterExit(state, { ...exit, isLost: false }, 'never', uptime, START);
@@ -106,7 +106,7 @@ describe('what follows an exit', () => {
     );
   });
 
-  it('says "failed" only of a failure', () => {
+  it('is "failed" only after a failure', () => {
     fc.assert(
       fc.property(states, policies, exits, uptimes, (state, policy, exit, uptime) => {
         const decision = afterExit(state, exit, policy, uptime, START);
@@ -115,7 +115,7 @@ describe('what follows an exit', () => {
     );
   });
 
-  it('is within a second, unless more than 3 crashes came in 60 s, or it is in a loop already', () => {
+  it('is a restart within a second, unless more than 3 crashes came in 60 s or it is already in a loop', () => {
     fc.assert(
       fc.property(histories, restarting, (runs, policy) => {
         const crashes = crashAll(runs, policy);
@@ -133,7 +133,7 @@ describe('what follows an exit', () => {
     );
   });
 
-  it('climbs the ladder one by one in a loop, and begins it anew after a run of 60 s', () => {
+  it('increases the delay step by step in a loop, and resets it after a run of 60 s', () => {
     fc.assert(
       fc.property(histories, (runs) => {
         let before = 0;
@@ -162,7 +162,7 @@ describe('what follows an exit', () => {
     );
   });
 
-  it('keeps little, whatever it is given, and no time that does not count', () => {
+  it('keeps a bounded history, without irrelevant times', () => {
     fc.assert(
       fc.property(histories, (runs) => {
         for (const { at, decision } of crashAll(runs)) {
@@ -174,7 +174,7 @@ describe('what follows an exit', () => {
     );
   });
 
-  it('goes by the rules that it is given', () => {
+  it('follows the given rules', () => {
     const rules = { firstDelaysMs: [7], windowMs: 100, ladderMs: [20, 30] };
     let state = noCrashes;
     const delays = [0, 1, 2, 3].map((at) => {
@@ -186,8 +186,8 @@ describe('what follows an exit', () => {
   });
 });
 
-describe('what is left of a delay', () => {
-  it('is none outside of a loop, and never more than the step asks for', () => {
+describe('the remaining delay', () => {
+  it('is zero outside a loop, and never more than the step', () => {
     fc.assert(
       fc.property(states, fc.integer({ min: START, max: START + 20 * MINUTE }), (state, now) => {
         const left = remainingDelayMs(state, now);
@@ -199,7 +199,7 @@ describe('what is left of a delay', () => {
     );
   });
 
-  it('ends exactly when the start was to be', () => {
+  it('ends exactly at the planned start', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 0, max: 600_000 }), (step, later) => {
         const whole = restartRules.ladderMs[step - 1]!;

@@ -6,7 +6,6 @@ import type { Driver, InstanceSpec } from './driver.ts';
 
 const isReady = { status: 'ready' };
 
-/** Pipes and processes. */
 function handles(): string[] {
   return process
     .getActiveResourcesInfo()
@@ -14,7 +13,7 @@ function handles(): string[] {
     .sort();
 }
 
-/** Those that were set since and are still to come, also where they keep nobody running. */
+/** Active timers set since then, including unreferenced ones. */
 function countTimers() {
   const live = new Set<number>();
   const hook = createHook({
@@ -27,7 +26,7 @@ function countTimers() {
 }
 
 describe('a hosted server', () => {
-  it('is started, told of, and can be spoken with', async () => {
+  it('is started, reported and reachable', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -46,7 +45,7 @@ describe('a hosted server', () => {
     expect((await watched.supervisor.usage(server.id))?.memoryBytes).toBeGreaterThan(0);
   });
 
-  it('gives the same pipes to whoever attaches next', async () => {
+  it('gives the same pipes to the next caller that attaches', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -56,7 +55,7 @@ describe('a hosted server', () => {
     expect(ground.groups).toHaveLength(1);
   });
 
-  it('is reached by its address where it serves on a port', async () => {
+  it('is reached by its address if it serves a port', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ more: { hasStdio: false, port: 49_200 } });
@@ -69,7 +68,7 @@ describe('a hosted server', () => {
     expect(watched.supervisor.status(server.id)?.url).toBe('http://127.0.0.1:49200');
   });
 
-  it('is published where it was before Switchboard was started again', async () => {
+  it('keeps its published port after a restart of Switchboard', async () => {
     await using ground = await Ground.make();
     const specs: InstanceSpec[] = [];
     const driver: Driver = {
@@ -89,7 +88,7 @@ describe('a hosted server', () => {
     expect(specs.map(({ formerHostPort }) => formerHostPort)).toEqual([49_201, 49_202]);
   });
 
-  it('is one of many that start at once', async () => {
+  it('starts together with many others', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const servers = Array.from({ length: 5 }, () => probe());
@@ -99,7 +98,7 @@ describe('a hosted server', () => {
     expect(ground.running).toHaveLength(5);
   });
 
-  it('is unknown before it is told of', async () => {
+  it('is unknown before it is applied', async () => {
     await using ground = await Ground.make();
     const { supervisor } = ground.supervise();
     supervisor.apply([]);
@@ -112,7 +111,7 @@ describe('a hosted server', () => {
 });
 
 describe('a crash', () => {
-  it('is followed by a new instance, and reported with its code and last output', async () => {
+  it('starts a new instance, and reports the exit code and last output', async () => {
     await using ground = await Ground.make();
     const redact = (_: string, text: string) => text.replaceAll('hunter2', '***');
     const watched = ground.supervise({ redact });
@@ -153,7 +152,7 @@ describe('a crash', () => {
     expect(lines.join('\n')).not.toContain('hunter2');
   });
 
-  it('by a signal is one too', async () => {
+  it('by a signal counts too', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ restartPolicy: 'on-failure' });
@@ -165,20 +164,20 @@ describe('a crash', () => {
     expect(history.lastCrash).toMatchObject({ exit_code: null, signal: 'SIGKILL' });
   });
 
-  it('leaves nothing of the last instance beside the new one', async () => {
+  it('leaves nothing of the old instance next to the new one', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
     watched.supervisor.apply([server]);
     const speech = await watched.speak(server.id);
-    // What it forks ends by no signal but SIGKILL.
+    // The forked process ends only with SIGKILL.
     expect(await speech.ask('fork')).toBe('forked');
     speech.say('exit 1');
     await watched.until(server.id, ({ history }) => history.restarts === 1);
     expect(ground.running).toEqual([ground.groups[1]]);
   });
 
-  it('in a loop is backed off from, each counted once, with a warning', async () => {
+  it('in a loop is delayed, counted once each, with a warning', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ does: () => ['exit 7'] });
@@ -189,14 +188,13 @@ describe('a crash', () => {
     const backedOff = watched.changes.items.filter(({ report }) => report.status === 'backing_off');
     expect(backedOff.map(({ report }) => report.history.step)).toEqual([1, 2, 3]);
     expect(watched.statuses(server.id).filter((status) => status === 'restarting')).toHaveLength(3);
-    // Six runs, each of which crashed.
     expect(ground.groups).toHaveLength(6);
     expect(last.history.restarts).toBe(5);
     expect(watched.warnings.items.filter((text) => text.includes('exited with code 7'))).toHaveLength(6);
     expect(watched.warnings.items.filter((text) => text.includes('in a crash loop'))).toHaveLength(3);
   });
 
-  it('in a loop fails those at once who want to speak with it, and says when it is tried again', async () => {
+  it('in a loop fails callers at once, and names the next retry', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ does: () => ['exit 7'] });
@@ -210,7 +208,7 @@ describe('a crash', () => {
     expect(Math.abs(retryAt - nextTry!.getTime())).toBeLessThan(1_000);
   });
 
-  it('in a loop is forgotten after a run that lasts', async () => {
+  it('in a loop is forgotten after a long enough run', async () => {
     await using ground = await Ground.make();
     const restarts = { firstDelaysMs: [], windowMs: 300, ladderMs: [1, 1, 1] };
     const watched = ground.supervise({ timing: { ...quick, restarts } });
@@ -238,17 +236,16 @@ describe('a crash', () => {
       history: { lastCrash: { exit_code: 2 } },
     });
     await expect(watched.supervisor.attach(broken.id)).rejects.toThrow('exited with code 2');
-    // The same again changes nothing.
+    // Applying the same again changes nothing.
     watched.supervisor.apply([done, broken]);
     expect([watched.status(done.id), watched.status(broken.id)]).toEqual(['stopped', 'failed']);
     expect(ground.groups).toHaveLength(2);
-    // Another policy does.
     const again = watched.runs.next((id) => id === broken.id);
     watched.supervisor.apply([done, { ...broken, restartPolicy: 'always' }]);
     await again;
   });
 
-  it('leaves no listeners, timers or pipes behind, however many there are', async () => {
+  it('leaves no listeners, timers or pipes behind, however often it happens', async () => {
     await using ground = await Ground.make();
     const restarts = { firstDelaysMs: Array<number>(100).fill(0), windowMs: 600_000, ladderMs: [1] };
     const watched = ground.supervise({ timing: { ...quick, restarts } });
@@ -265,7 +262,7 @@ describe('a crash', () => {
     isSteady = true;
     await watched.until(server.id, ({ history, status }) => history.restarts >= 50 && status === 'ready');
     expect(await (await watched.speak(server.id)).ask('echo still here')).toBe('still here');
-    // The one that runs has what the first one had.
+    // The running instance has the same handles as the first one.
     await expect.poll(handles).toEqual(before);
     await expect.poll(() => timers.live.size).toBeLessThan(5);
     expect(ground.running).toHaveLength(1);
@@ -273,7 +270,7 @@ describe('a crash', () => {
 });
 
 describe('a start that fails', () => {
-  it('is tried again, less and less often, where it may succeed later, and is no crash', async () => {
+  it('is retried less and less often if it may succeed later, and is no crash', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ more: { command: '/nowhere/at-all', args: [] } });
@@ -292,7 +289,7 @@ describe('a start that fails', () => {
     expect(await watched.untilStatus(once.id, 'failed')).toMatchObject({ history: { lastCrash: null } });
   });
 
-  it('is not tried again where only a change can mend it', async () => {
+  it('is not retried if only a change can fix it', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ more: { command: undefined } });
@@ -306,7 +303,7 @@ describe('a start that fails', () => {
     await again;
   });
 
-  it('for want of a secret is made up for as soon as there is one', async () => {
+  it('without a secret is retried as soon as the secret exists', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     let isSet = false;
@@ -328,14 +325,14 @@ describe('a start that fails', () => {
   });
 });
 
-describe('what is remembered', () => {
+describe('the persisted restart history', () => {
   const crashed = (step: number, agoMs: number) => {
     const at = new Date(Date.now() - agoMs).toISOString();
     const lastCrash = { at, exit_code: 1, signal: null, reason: 'exited with code 1' };
     return { restarts: 9, lastCrash, crashes: [at], step };
   };
 
-  it('keeps what is left of a delay when Switchboard is started again', async () => {
+  it('keeps the remaining delay when Switchboard restarts', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ history: crashed(3, 100_000) });
@@ -353,7 +350,7 @@ describe('what is remembered', () => {
     });
   });
 
-  it('delays nothing where the crash is longer ago, but is still a loop', async () => {
+  it('starts at once if the delay has passed, and still counts the loop', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ history: crashed(2, 10_000), does: () => ['exit 1'] });
@@ -364,8 +361,8 @@ describe('what is remembered', () => {
   });
 });
 
-describe('a restart by hand', () => {
-  it('ends the instance, starts another, and counts as no crash', async () => {
+describe('a manual restart', () => {
+  it('ends the instance, starts another, and is not a crash', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -383,7 +380,7 @@ describe('a restart by hand', () => {
     expect(watched.warnings.items).toEqual([]);
   });
 
-  it('is one for all who ask at the same time', async () => {
+  it('is shared by all concurrent requests', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -408,7 +405,7 @@ describe('a restart by hand', () => {
     });
   });
 
-  it('ends one that ignores SIGTERM, too', async () => {
+  it('ends an instance that ignores SIGTERM', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise({ timing: { ...quick, restartGraceMs: 100 } });
     const server = probe();
@@ -420,7 +417,7 @@ describe('a restart by hand', () => {
 });
 
 describe('a change', () => {
-  it('of what it is made of starts it anew', async () => {
+  it('to its specification starts a new instance', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ more: { environment: { COLOUR: 'red' } } });
@@ -433,7 +430,7 @@ describe('a change', () => {
     expect(watched.warnings.items).toEqual([]);
   });
 
-  /** A driver that can prepare no image while `lacks` is set. */
+  /** A driver that cannot prepare images while `lacks` is set. */
   function preparing(ground: Ground) {
     const driver: Driver & { lacks: string | undefined } = {
       lacks: undefined,
@@ -447,7 +444,7 @@ describe('a change', () => {
     return driver;
   }
 
-  it('to an image that is not available leaves it running, says so, and is made when it is available', async () => {
+  it('to an unavailable image keeps it running, is reported, and is applied when the image is available', async () => {
     await using ground = await Ground.make();
     const driver = preparing(ground);
     const watched = ground.supervise({}, [driver]);
@@ -470,7 +467,7 @@ describe('a change', () => {
     expect(await (await watched.speak(id)).ask('env COLOUR')).toBe('"red"');
     await expect(watched.supervisor.restart(id)).rejects.toThrow('so the old instance keeps running');
     expect(await speech.ask('env COLOUR')).toBe('"red"');
-    // Back to what runs: nothing is started anew.
+    // Back to the running version: no new start.
     watched.supervisor.apply([server]);
     await watched.until(id, ({ status, reason }) => status === 'ready' && reason === undefined);
     expect(await speech.ask('env COLOUR')).toBe('"red"');
@@ -483,7 +480,7 @@ describe('a change', () => {
     expect(ground.running).toEqual([ground.groups[1]]);
   });
 
-  it('shows why an upgrade is pending while the old instance starts, and no longer when the new one is ready', async () => {
+  it('shows why an upgrade is pending while the old instance starts, until the new one is ready', async () => {
     await using ground = await Ground.make();
     const driver = preparing(ground);
     const watched = ground.supervise({ mute: true }, [driver]);
@@ -499,7 +496,7 @@ describe('a change', () => {
       status: 'starting',
       nextTry: expect.any(Date),
     });
-    // Back to what runs: it is still starting.
+    // Back to the running version, which is still starting.
     watched.supervisor.apply([server]);
     await watched.until(id, ({ status, reason }) => status === 'starting' && reason === undefined);
     watched.supervisor.apply([changed]);
@@ -520,7 +517,7 @@ describe('a change', () => {
     });
   });
 
-  it('of nothing leaves it as it is', async () => {
+  it('without differences keeps it running', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -531,7 +528,7 @@ describe('a change', () => {
     expect(watched.statuses(server.id)).toEqual(['starting', 'ready']);
   });
 
-  it('that is taken back at once leaves it as it is', async () => {
+  it('that is reverted at once keeps it running', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -544,7 +541,7 @@ describe('a change', () => {
     expect(ground.groups).toHaveLength(1);
   });
 
-  it('that switches it off stops it, and one that switches it on starts it', async () => {
+  it('to enabled starts it, and to disabled stops it', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -564,7 +561,7 @@ describe('a change', () => {
     expect(watched.warnings.items).toEqual([]);
   });
 
-  it('that removes it stops it, and forgets it', async () => {
+  it('that removes it stops and forgets it', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -582,7 +579,7 @@ describe('a change', () => {
 });
 
 describe('the volumes of a server', () => {
-  it('are kept over crashes and removals, and removed only when asked', async () => {
+  it('survive crashes and removals, and are removed only on request', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ more: { volumes: ['/data'] } });
@@ -600,7 +597,7 @@ describe('the volumes of a server', () => {
     watched.supervisor.apply([]);
     expect(await watched.supervisor.removeVolumes(server.id)).toHaveLength(1);
     expect(ground.running).toEqual([]);
-    // Also later, when nothing is left of it.
+    // Also later, after the server is gone.
     expect(await watched.supervisor.removeVolumes(server.id)).toEqual([]);
     await expect(watched.supervisor.removeVolumes('nobody')).rejects.toMatchObject({ code: 'not_found' });
     watched.supervisor.apply([server]);
@@ -609,7 +606,7 @@ describe('the volumes of a server', () => {
 });
 
 describe('a server that does not respond', () => {
-  it('is called so, with a warning, and not restarted', async () => {
+  it('is reported as unresponsive, with a warning, and not restarted', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();
@@ -631,8 +628,8 @@ describe('a server that does not respond', () => {
   });
 });
 
-describe('a server that runs and has not completed the handshake', () => {
-  it('is starting, then unresponsive with what it wrote last, and ready once it speaks', async () => {
+describe('a running server without a completed handshake', () => {
+  it('is starting, then unresponsive with its last output, and ready after the handshake', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise({ mute: true });
     const server = probe({ does: () => ['stderr waiting for a database'] });
@@ -654,7 +651,7 @@ describe('a server that runs and has not completed the handshake', () => {
     expect(ground.groups).toHaveLength(1);
   });
 
-  it('fails a restart by hand where it does not speak, or ends before', async () => {
+  it('fails a manual restart if the handshake fails or the server exits first', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise({ mute: true });
     let does: string[] = [];
@@ -680,7 +677,7 @@ describe('a server that runs and has not completed the handshake', () => {
 });
 
 describe('stopping', () => {
-  it('ends all at once, also those that ignore SIGTERM, and nothing starts after it', async () => {
+  it('ends all servers in parallel, even those that ignore SIGTERM, and starts none afterwards', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise({ timing: { ...quick, stopGraceMs: 200 } });
     const [polite, stubborn, looping, starting] = [
@@ -706,7 +703,7 @@ describe('stopping', () => {
     expect(ground.groups).toHaveLength(length);
   });
 
-  it('fails those who wait for a restart', async () => {
+  it('fails callers that wait for a restart', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe();

@@ -18,7 +18,7 @@ describe('the address of an engine', () => {
     'ssh://somebody:password@host',
     'http://127.0.0.1',
     'tcp://',
-  ])('is refused for %s, with what to set', (text) => {
+  ])('is rejected for %s, with the variable to set', (text) => {
     const address = readAddress(text) as { problem: string };
     expect(address.problem).toContain('DOCKER_HOST');
     expect(JSON.stringify(address)).not.toContain('password');

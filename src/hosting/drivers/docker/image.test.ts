@@ -4,7 +4,7 @@ import { PullProgress, type PullStep } from './image.ts';
 const MEGABYTE = 1024 * 1024;
 
 describe('the progress of a pull', () => {
-  it('counts layers and what has come of them, and speaks now and then', () => {
+  it('counts layers and received bytes, and reports now and then', () => {
     let now = 0;
     const lines: string[] = [];
     const progress = new PullProgress(

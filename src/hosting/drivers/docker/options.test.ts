@@ -21,7 +21,7 @@ const spec: InstanceSpec = {
 };
 
 describe('the options of a container', () => {
-  it('leave the command of the image in place, unless there is another', () => {
+  it('keep the command of the image, unless another is given', () => {
     expect(optionsOf({})).not.toHaveProperty('Entrypoint');
     expect(optionsOf({})).not.toHaveProperty('Cmd');
     expect(optionsOf({ args: ['--all'] })).toMatchObject({ Cmd: ['--all'] });
@@ -29,7 +29,7 @@ describe('the options of a container', () => {
     expect(optionsOf({ command: 'run' })).toMatchObject({ Entrypoint: ['run'], Cmd: [] });
   });
 
-  it('open no stdin for one that serves a port, and tell it which', () => {
+  it('open no stdin for a server with a port, and pass the port to it', () => {
     const options = optionsOf({ hasStdio: false, port: 3000 });
     expect(options).toMatchObject({
       OpenStdin: false,
@@ -42,7 +42,7 @@ describe('the options of a container', () => {
     });
   });
 
-  it('give a network where it was asked for, and no port', () => {
+  it('add a network on request, without a port', () => {
     expect(optionsOf({}).HostConfig.NetworkMode).toBe('none');
     const { HostConfig } = optionsOf({ hasNetwork: true });
     expect(HostConfig.NetworkMode).toBe('bridge');
@@ -64,7 +64,7 @@ describe('the options of a container', () => {
     expect(new Set(names).size).toBe(4);
   });
 
-  it('have the same revision exactly where nothing is another', () => {
+  it('have the same revision only if nothing differs', () => {
     const usual = revisionOf({});
     expect(revisionOf({ environment: { A: 'one', B: 'two' } })).toBe(usual);
     const changes: Partial<InstanceSpec>[] = [
@@ -85,13 +85,13 @@ describe('the options of a container', () => {
     expect(new Set([usual, ...changes.map(revisionOf)]).size).toBe(changes.length + 1);
   });
 
-  it('have no secret in what is shown', () => {
+  it('contain no secret in what is shown', () => {
     const { Env, ...shown } = optionsOf({ environment: { KEY: 'very secret' } });
     expect(Env).toEqual(['KEY=very secret']);
     expect(JSON.stringify(shown)).not.toContain('secret');
   });
 
-  it('come with a name that every engine takes', () => {
+  it('include a name that every engine accepts', () => {
     expect(containerName({ ...spec, project: 'Größe & Co', name: 'x'.repeat(200) })).toMatch(
       /^switchboard-Gr-e-Co-x{60,}-[0-9a-f]{8}$/,
     );

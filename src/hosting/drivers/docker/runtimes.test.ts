@@ -6,7 +6,7 @@ const engine = new Engine('/var/run/docker.sock');
 const runc = { path: 'runc' };
 
 describe('the runtime of a provider', () => {
-  it('is found for Firecracker, in all of its forms', () => {
+  it('is found for Firecracker, in all its forms', () => {
     const forms = [
       { 'kata-fc': { path: '/opt/kata/bin/containerd-shim-kata-v2' } },
       { fast: { runtimeType: 'io.containerd.kata-fc.v2' } },
@@ -30,7 +30,7 @@ describe('the runtime of a provider', () => {
     });
   });
 
-  it('is the one that was configured, where there is one', () => {
+  it('is the configured one, if any', () => {
     expect(choose('firecracker', 'mine', { runc, mine: {}, 'kata-fc': {} })).toEqual({ runtime: 'mine' });
     expect(choose('firecracker', 'mine', { runc, 'kata-fc': {} })).toEqual({
       problem: expect.stringContaining('has no runtime "mine"'),
@@ -41,7 +41,7 @@ describe('the runtime of a provider', () => {
     expect(choose('docker', undefined, { runc })).toEqual({ runtime: undefined });
   });
 
-  it('is never one without a sandbox, whatever it is called', () => {
+  it('never lacks a sandbox, whatever its name', () => {
     const disguised = [
       { runsc: { path: '/usr/bin/runc' } },
       { runsc: { path: 'crun' } },

@@ -12,7 +12,7 @@ const frames = fc.array(
 );
 
 describe('the frames of an attached container', () => {
-  it('are told apart, however they are cut', () => {
+  it('are split, however they arrive', () => {
     fc.assert(
       fc.property(frames, fc.infiniteStream(fc.integer({ min: 1, max: 20 })), (sent, sizes) => {
         const received = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
@@ -23,7 +23,7 @@ describe('the frames of an attached container', () => {
         let rest = Buffer.concat(sent.map(frame));
         while (rest.length > 0) {
           const size: number = sizes.next().value;
-          // A copy, as each chunk of a socket has a memory of its own.
+          // A copy, because each chunk of a socket has separate memory.
           splitter.push(Buffer.from(rest.subarray(0, size)));
           rest = rest.subarray(size);
         }
@@ -37,7 +37,7 @@ describe('the frames of an attached container', () => {
     );
   });
 
-  it('are handed on in the order in which they came, before they are whole', () => {
+  it('are passed on in order, before they are complete', () => {
     const parts: string[] = [];
     const splitter = new FrameSplitter({
       stdout: (bytes) => parts.push(`out ${bytes}`),

@@ -19,7 +19,6 @@ const mounts = spec.volumes.map((path) => volumeMount('here', spec, path));
 describe('the volumes of an engine', () => {
   let folder: string;
   let engine: Server;
-  /** What the engine was asked to make. */
   let asked: { Name: string; DriverOpts?: object; Labels: object }[];
   let there: object[];
   let refusal: { status: number; message: string } | undefined;
@@ -47,7 +46,7 @@ describe('the volumes of an engine', () => {
 
   const provide = () => volumes.provide(mounts, spec, (line) => log.push(line));
 
-  it('are made with a quota of the whole limit each', async () => {
+  it('are created with the whole limit as quota each', async () => {
     await provide();
     expect(asked).toEqual(
       mounts.map(({ Source, VolumeOptions: { Labels } }) => ({
@@ -58,7 +57,7 @@ describe('the volumes of an engine', () => {
     );
   });
 
-  it('are left for the engine to make where it has no quotas, which it is asked once', async () => {
+  it('are left to the engine if it has no quotas, which is checked once', async () => {
     refusal = { status: 400, message: 'quota size requested but no quota support' };
     await provide();
     await provide();
@@ -66,12 +65,12 @@ describe('the volumes of an engine', () => {
     expect(log).toEqual([]);
   });
 
-  it('fail where the engine refuses them for another reason', async () => {
+  it('fail if the engine rejects them for another reason', async () => {
     refusal = { status: 500, message: 'no space left on device' };
     await expect(provide()).rejects.toThrow('no space left');
   });
 
-  it('keep the quota that they were made with, and the log says so', async () => {
+  it('keep their original quota, and the log says so', async () => {
     there = mounts.map(({ Source }) => ({ Name: Source, Labels: {}, Options: { size: String(2 ** 29) } }));
     await provide();
     expect(asked).toEqual([]);
@@ -80,7 +79,7 @@ describe('the volumes of an engine', () => {
     );
   });
 
-  it('of before, without a quota, stay as they are', async () => {
+  it('from earlier versions, without a quota, stay unchanged', async () => {
     there = mounts.map(({ Source }) => ({ Name: Source, Labels: {}, Options: null }));
     await provide();
     expect([asked, log]).toEqual([[], []]);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { loadSdk, type Sdk } from './sdk.ts';
 
-describe('the package e2b', () => {
-  it('is loaded where it is installed', async () => {
+describe('the e2b package', () => {
+  it('is loaded if it is installed', async () => {
     expect((await loadSdk()).Sandbox).toBeTypeOf('function');
   });
 
-  it('is asked for where it is missing', async () => {
+  it('is requested with install instructions if it is missing', async () => {
     const missing = 'e2b-that-nobody-installed';
     const load = () => import(missing) as Promise<Sdk>;
     await expect(loadSdk(load)).rejects.toMatchObject({
@@ -15,7 +15,7 @@ describe('the package e2b', () => {
     });
   });
 
-  it('is asked for again where it is broken', async () => {
+  it('is requested again if it is broken', async () => {
     const broken = 'data:text/javascript,throw new Error("half of it is gone")';
     const load = () => import(broken) as Promise<Sdk>;
     await expect(loadSdk(load)).rejects.toThrow(

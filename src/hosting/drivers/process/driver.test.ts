@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   children.close();
-  // With the last process its record is gone.
+  // The record is removed with its last process.
   expect(await readdir(join(home, 'processes'))).toEqual([]);
   await rm(home, { recursive: true });
 });
@@ -34,7 +34,7 @@ function start(spec: InstanceSpec): Promise<Instance> {
   return driver.start(spec, { log: (line) => log.add(line) }, new AbortController().signal);
 }
 
-/** Runs a shell script to its end. Gives what it wrote to stdout. */
+/** Runs a shell script and returns its stdout. */
 async function outputOf(script: string, more: Partial<InstanceSpec> = {}): Promise<string> {
   const instance = await start(specOf({ command: 'sh', args: ['-c', script], ...more }));
   const output = await text(instance.stdio!.output);
@@ -49,27 +49,27 @@ async function refusal(starting: Promise<Instance>): Promise<SwitchboardError> {
   );
 }
 
-describe('what cannot be run', () => {
-  it('is a server without a command', async () => {
+describe('a server fails to start', () => {
+  it('without a command', async () => {
     const error = await refusal(start(specOf({ image: 'some/image' })));
     expect(error.code).toBe('invalid_config');
     expect(error.message).toContain('"process" needs a `command`');
     expect(error.message).toContain('"some/image"');
   });
 
-  it('is a command that is not there', async () => {
+  it('with a missing command', async () => {
     const error = await refusal(start(specOf({ command: '/nowhere/server' })));
     expect(error.code).toBe('server_start_failed');
     expect(error.message).toContain('"/nowhere/server" was not found');
   });
 
-  it('is a file that is no program', async () => {
+  it('with a file that is not executable', async () => {
     const error = await refusal(start(specOf({ command: home })));
     expect(error.code).toBe('server_start_failed');
     expect(error.message).toContain('is not executable');
   });
 
-  it('is a server whose volumes cannot be created', async () => {
+  it('with volumes that cannot be created', async () => {
     driver = new ProcessDriver({ home: '/dev/null', children });
     const error = await refusal(start(specOf({ command: 'true', volumes: ['/data'] })));
     expect(error.code).toBe('server_start_failed');
@@ -78,7 +78,7 @@ describe('what cannot be run', () => {
 });
 
 describe('the environment', () => {
-  it('has the port that is published', async () => {
+  it('contains the published port', async () => {
     const spec = { port: 4_567, environment: { PORT: '80' } };
     expect(await outputOf('echo $PORT', spec)).toBe('4567\n');
     const instance = await start(specOf({ command: 'true', ...spec }));
@@ -86,7 +86,7 @@ describe('the environment', () => {
     await instance.stop(0);
   });
 
-  it('has the mark by which the next start finds what we leave behind, whatever is configured', async () => {
+  it('contains the mark that identifies leftovers at the next start, whatever is configured', async () => {
     const environment = { SWITCHBOARD_INSTANCE: 'other' };
     expect(await outputOf('echo $SWITCHBOARD_INSTANCE', { environment })).toBe(
       `${children.environment.SWITCHBOARD_INSTANCE}\n`,
@@ -95,7 +95,7 @@ describe('the environment', () => {
 });
 
 describe('volumes', () => {
-  it('are folders of which the server is told; a single one is where it runs', async () => {
+  it('are folders that the server receives in its environment; a single one is its working directory', async () => {
     const server = { name: 'notes', project: 'home' };
     const folder = join(home, 'volumes/home/notes/%2Fdata');
     const script = 'echo "$SWITCHBOARD_VOLUMES"; pwd';
@@ -110,11 +110,11 @@ describe('volumes', () => {
     expect((await driver.volumes.remove(server)).sort()).toEqual([folder, other]);
   });
 
-  it('never lie outside of their place, whatever they are called', async () => {
+  it('never leave their parent folder, whatever their names', async () => {
     for (const odd of ['..', '.', '../..', '/', 'a/b', '%2E%2E']) {
       const spec = { name: odd, project: odd, volumes: [odd] };
       const folder = (await outputOf('pwd', spec)).trimEnd();
-      // Three folders deep: of the project, of the name, of the path.
+      // Three levels deep: project, name and path.
       const steps = folder.slice(`${home}/volumes/`.length).split('/');
       expect(folder.startsWith(`${home}/volumes/`)).toBe(true);
       expect(steps.map(decodeURIComponent)).toEqual([odd, odd, odd]);
@@ -124,8 +124,8 @@ describe('volumes', () => {
   });
 });
 
-describe('the end of a server', () => {
-  it('takes along what it started and left behind', async () => {
+describe('the exit of a server', () => {
+  it('ends the processes that it left behind', async () => {
     const spec = specOf({
       command: 'sh',
       args: ['-c', "(trap '' TERM; echo ready >&2; while :; do sleep 600; done) & read line; exit 7"],
@@ -138,7 +138,7 @@ describe('the end of a server', () => {
     expect(groupRuns(Number(instance.id))).toBe(false);
   });
 
-  it('is told where a process that left its group holds its pipes', async () => {
+  it('is reported while a process outside its group holds its pipes', async () => {
     const spec = specOf({
       command: 'sh',
       args: ['-c', "setsid sh -c 'echo $$ >&2; exec sleep 600' & read line; echo last; exit 7"],
@@ -155,7 +155,7 @@ describe('the end of a server', () => {
     }
   });
 
-  it('is told also to those who do not read, and what it said stays there for them', async () => {
+  it('is reported without a reader, and the output stays available', async () => {
     const length = 60_000;
     const spec = specOf({ command: 'sh', args: ['-c', `head -c ${length} /dev/zero; exit 7`] });
     const instance = await start(spec);
@@ -164,7 +164,7 @@ describe('the end of a server', () => {
     expect(await text(instance.stdio!.output)).toHaveLength(length);
   });
 
-  it('is told where its output was thrown away', async () => {
+  it('is reported if its output was discarded', async () => {
     const instance = await start(specOf({ command: 'sh', args: ['-c', 'read line; echo answer; exit 7'] }));
     instance.stdio!.output.destroy();
     await once(instance.stdio!.output, 'close');
@@ -174,7 +174,7 @@ describe('the end of a server', () => {
   });
 });
 
-it('lines of the log that are too long are skipped: nobody knows the half of a secret', async () => {
+it('skips log lines that are too long, so that no part of a secret leaks', async () => {
   await outputOf("head -c 40000 /dev/zero | tr '\\0' y >&2; echo >&2; echo short >&2");
   expect(log.items).toEqual(['skipped a line longer than 32768 bytes', 'short']);
 });
