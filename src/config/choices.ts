@@ -1,17 +1,17 @@
-/** The values that settings may have. Without zod, so that the command line loads fast. */
+/** The allowed values of settings. Free of zod, so that the CLI loads fast. */
 
 export const startups = ['lazy', 'sequential', 'parallel'] as const;
 export const isolations = ['shared', 'session'] as const;
 export const eras = ['auto', 'legacy', 'modern'] as const;
 export const toolNamings = ['model-safe', 'as-is'] as const;
 
-/** What can run hosted servers, the most isolated first. */
+/** Most isolated first. */
 export const providers = ['gvisor', 'firecracker', 'e2b', 'docker', 'process'] as const;
 export type Provider = (typeof providers)[number];
 export const restartPolicies = ['always', 'on-failure', 'never'] as const;
 export type RestartPolicy = (typeof restartPolicies)[number];
 
-/** The settings of a server: their keys in files, and in requests and the database. */
+/** The settings of a server: each key in files, and its name in requests and the database. */
 export const settingKeys = {
   group: 'group',
   replicas: 'replicas',

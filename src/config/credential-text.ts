@@ -1,7 +1,6 @@
-/** What a credential was found as. */
 interface Found {
   value: string;
-  /** The variable, header, parameter or option that it stands in. */
+  /** The variable, header, parameter or option that holds it. */
   label: string;
   /** Whether it is the default of a reference to the variable `label`. */
   isDefault: boolean;
@@ -9,17 +8,17 @@ interface Found {
 
 export type Replace = (found: Found) => string;
 
-/** Words of names whose values are credentials. */
+/** Words that mark a name as that of a credential. */
 const secretWord =
   /^(?:token|key|apikey|accesskey|secretkey|authkey|accesstoken|authtoken|secret|clientsecret|password|passwd|passphrase|pass|pw|pat|auth|authorization|credential|credentials|bearer|jwt|cookie|dsn|signature|sig)\d*$/;
-/** They are run together with others, too: PGPASSWORD, MYPASS, but not COMPASS. */
+/** Endings of compound words: PGPASSWORD, MYPASS, but not COMPASS. */
 const secretEnd = /(?:password|passwd|token|secret|apikey|(?<!by|com|over|sur|tres|under)pass)\d*$/;
-/** Last words of names that tell about a credential, and are none. */
+/** A name that ends with one of these describes a credential but does not hold one: TOKEN_FILE. */
 const harmlessEnd =
   /^(?:file|path|dir|folder|type|kind|limit|count|id|name|user|username|url|uri|host|port|ttl|mode|method|enabled|disabled|required|expiry|expires|timeout|size|length|algorithm|alg|header|prefix|scheme|sock|socket|scope|scopes|version|region|provider|store|server|issuer|audience|cache|budget)$/;
 const harmlessValue = /^(?:true|false|yes|no|on|off|none|null|undefined|\*+)?$/i;
 
-/** Tokens that can be told by how they look. */
+/** Tokens with a recognizable format. */
 const shapes = [
   /gh[pousr]_[A-Za-z0-9]{16,}/,
   /github_pat_\w{16,}/,
@@ -40,32 +39,32 @@ const shapes = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/,
 ];
 const shape = new RegExp(shapes.map(({ source }) => `(?:${source})`).join('|'), 'g');
-/** Of the header Authorization. Any other first word may be a part of a passphrase. */
+/** Schemes of the Authorization header. Any other first word may be part of a passphrase. */
 const authScheme =
   /^((?:bearer|basic|token|apikey|api-key|key|jwt|oauth|bot|ssws|sso-key|negotiate)[ \t]+)(\S+)$/i;
-/** What stands behind these is a credential, whatever the name: AUTH_HEADER. */
+/** The value after these is a credential, whatever the name: AUTH_HEADER. */
 const authValue = /^((?:[\w-]+:[ \t]*)?(?:bearer|basic)[ \t]+)(\S{8,})$/i;
 const reference = /\$\{[^}]{0,1000}\}/;
-/** As `variables.ts` reads them; only those with a default are of interest. */
+/** The same syntax as in `variables.ts`, limited to references with a default. */
 const withDefault = /\$\{(?:env:)?([A-Za-z_]\w*):-([^}]{1,1000})\}/g;
 const pathBehindReference = /^(?:\$\{[^}]{0,1000}\}|~|\.{1,2})?\//;
 const referenceOrWord = /\$\{[^}]{0,1000}\}|[^\s:;,@&?=|$"']+/g;
 const mixedWord = /^(?=.*\d)(?=.*[A-Za-z]).{8,}$/;
-/** What an option in a command takes that is no credential: a number, a file, what the shell puts there, another option. */
+/** Values of command options that are not credentials: a number, a path, a shell expansion, another option. */
 const harmlessWord = /^(?:\d+$|~?\.{0,2}\/|\$|`|[<>|&;-])/;
-/** How a user name without a password has to look to be a token: `https://token@host`. */
+/** The minimum length at which a user name without a password counts as a token: `https://token@host`. */
 const LONE_TOKEN = 16;
 
-/** Whether the value of something of this name is a credential. */
+/** Whether a variable, header or option with this name holds a credential. */
 export function isSecretName(name: string): boolean {
   const words = wordsOf(name);
   const isSecret = (word: string) => secretWord.test(word) || secretEnd.test(word);
-  // By itself it is a folder.
+  // PWD alone is the working directory.
   if (words.length > 1 && words.at(-1) === 'pwd') return true;
   return words.some(isSecret) && !harmlessEnd.test(words.at(-1) ?? '');
 }
 
-/** `apiKey`, `API_KEY` and `api-key` are the same words. */
+/** Splits `apiKey`, `API_KEY` and `api-key` into the same words. */
 export function wordsOf(name: string): string[] {
   return name
     .replace(/([a-z\d])([A-Z])/g, '$1_$2')
@@ -74,12 +73,12 @@ export function wordsOf(name: string): string[] {
     .filter((word) => word !== '');
 }
 
-/** What stands behind an option need not be its value, so its name has to end with the word. */
+/** The word after an option need not be its value, so only names that end with a secret word count. */
 export function endsSecretly(option: string): boolean {
   return secretWord.test(wordsOf(option).at(-1) ?? '') && isSecretName(option);
 }
 
-/** The text with everything that looks like a credential replaced. `label`: the name that the text is the value of. */
+/** Replaces everything that looks like a credential. `label` is the name whose value the text is. */
 export function inText(text: string, label: string | undefined, replace: Replace): string {
   const isSecret = label !== undefined && isSecretName(label);
   const tidy = text.replace(withDefault, (whole, variable: string, value: string) =>
@@ -99,15 +98,15 @@ export function inText(text: string, label: string | undefined, replace: Replace
   return inWords(rest, label ?? 'TOKEN', replace);
 }
 
-/** How a token is used is no secret, and the token alone is what others may show: `Bearer …`, `session=…`. */
+/** Keeps the scheme, which is not secret: `Bearer …`. */
 function inSecretValue(text: string, label: string, replace: Replace): string {
   const [, scheme = '', value = text] = authScheme.exec(text) ?? [];
   return `${scheme}${replace({ value, label, isDefault: false })}`;
 }
 
-/** What stands beside references where a credential is wanted: `${PREFIX}…`. Words of how it is used are short, or have no digits. */
+/** Replaces literal credentials next to references: `${PREFIX}abc123…`. Words that are short or have no digits are kept. */
 function besideReferences(text: string, label: string, replace: Replace): string {
-  // What is below a folder that a variable names is a file.
+  // A path below a folder that a variable names is a file.
   if (pathBehindReference.test(text)) return text;
   return text.replace(referenceOrWord, (word) =>
     word.startsWith('$') || !mixedWord.test(word)
@@ -128,7 +127,7 @@ function inWords(text: string, label: string, replace: Replace): string {
   return (
     text
       .replace(
-        // What is no port behind a colon is a password, which may have any sign in it.
+        // After a colon, anything but a port is a password, which may contain any character.
         /(\w:\/\/)(?!\[)([^\s/?#@:]*)(?::([^\s/?#]*|(?!\d{0,5}[/?#])[^\s@"']{1,200}))?@/g,
         (whole, start: string, user: string, password?: string) => {
           if (password !== undefined) return `${start}${user}:${unless(password, 'PASSWORD')}@`;

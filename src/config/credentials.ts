@@ -1,6 +1,6 @@
 import { endsSecretly, inText, isSecretName, type Replace, wordsOf } from './credential-text.ts';
 
-/** `--api-key=…`, `--api-key …`, `TOKEN=…` as for `docker run -e`, `Authorization: …` as for mcp-remote; `sh -c` takes a command. */
+/** Handles `--api-key=…`, `--api-key …`, `TOKEN=…` (docker run -e), `Authorization: …` (mcp-remote) and commands (sh -c). */
 function inArguments(args: readonly unknown[], replace: Replace): unknown[] {
   const inOne = (argument: string, isValue = false): string => {
     const [, start, name, value] =
@@ -30,10 +30,7 @@ function inMap(values: object, replace: Replace): Record<string, unknown> {
   );
 }
 
-/**
- * How a server is reached or run, with everything replaced that looks like a credential: in a configuration, a manifest's
- * entry, or a hosted server's. What else is in it stays.
- */
+/** Works on a server's configuration, a manifest entry and a hosted server. Other values are unchanged. */
 function replaceCredentials<Config extends object>(config: Config, replace: Replace): Config {
   const entries = Object.entries(config).map(([key, value]: [string, unknown]) => {
     if (['env', 'headers', 'environment'].includes(key) && typeof value === 'object' && value !== null) {
@@ -50,12 +47,11 @@ function replaceCredentials<Config extends object>(config: Config, replace: Repl
 
 export const MASK = '***';
 
-/** The same for the eyes of everybody. */
 export function maskCredentials<Config extends object>(config: Config): Config {
   return replaceCredentials(config, ({ label, isDefault }) => (isDefault ? `\${${label}:-${MASK}}` : MASK));
 }
 
-/** Puts back what was masked in a configuration that somebody has read and sends back, changed elsewhere. */
+/** Restores masked values in a configuration that a client read, edited and sent back. */
 export function unmaskCredentials<Config extends object>(given: Config, stored: object): Config {
   return restored(given, maskCredentials(stored), stored) as Config;
 }
@@ -71,7 +67,7 @@ function restored(given: unknown, masked: unknown, stored: unknown): unknown {
   return Array.isArray(given) ? entries.map(([, value]) => value) : Object.fromEntries(entries);
 }
 
-/** The credentials that stand in a configuration as they are. */
+/** The credentials that a configuration contains as literals. */
 export function credentialsIn(config: object): string[] {
   const found: string[] = [];
   replaceCredentials(config, ({ value }) => {
@@ -81,7 +77,7 @@ export function credentialsIn(config: object): string[] {
   return found;
 }
 
-/** Moves credentials to where secrets are kept, and leaves references. `keep` gives the name that each has there, if it has. */
+/** Replaces credentials with references. `keep` stores a secret and returns its name, or undefined if it cannot. */
 export function moveCredentials<Config extends object>(
   server: string,
   config: Config,
@@ -94,7 +90,7 @@ export function moveCredentials<Config extends object>(
   });
 }
 
-/** `GITHUB_AUTHORIZATION` for the header of the server "github"; what begins with the server's name says it once. */
+/** `GITHUB_AUTHORIZATION` for that header of the server "github"; the server's name is not repeated. */
 function secretName(server: string, label: string): string {
   const words = (text: string) => wordsOf(text).join('_').toUpperCase();
   const [owner, own] = [words(server), words(label)];

@@ -1,7 +1,7 @@
 import type { eras, isolations, startups } from './choices.ts';
 import type { ToolChoice } from './tool-patterns.ts';
 
-/** A server in `mcpServers`, whichever program's file it is. Written out, because users of the library see it. */
+/** A server in `mcpServers` of any program's file. Not inferred from the schema, because it is part of the public types. */
 export type ServerEntry = {
   type?: 'stdio' | 'http' | 'streamable-http' | 'streamableHttp' | 'sse' | undefined;
   command?: string | undefined;

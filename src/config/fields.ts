@@ -1,13 +1,13 @@
 import { z } from 'zod';
 
-/** Fields of files and of requests. Messages follow the field's name, and never show a value: it may be secret. */
+/** Fields of files and requests. Messages follow the field's name, and never show a value, which may be secret. */
 
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const controlCharacter = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
-/** The same for JSON Schema. */
+/** The same as a pattern for JSON Schema. */
 const controlCharacters = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
-/** Clients take the dots for steps of a path. */
+/** Clients would resolve the dots as path segments. */
 const reservedNames = ['__proto__', '.', '..'];
 
 export function text(longest = Number.POSITIVE_INFINITY, shortest = 0) {
@@ -36,7 +36,7 @@ export function oneOf<const Choices extends readonly string[]>(choices: Choices)
   return z.enum(choices, { error: (issue) => missing(issue.input) ?? `must be one of ${list}` });
 }
 
-/** An object that takes these keys and no others. */
+/** An object that rejects other keys. */
 export function fields<Shape extends z.ZodRawShape>(shape: Shape, what = 'an object') {
   const known = Object.keys(shape).map((key) => JSON.stringify(key));
   return z.strictObject(shape, {
@@ -47,12 +47,12 @@ export function fields<Shape extends z.ZodRawShape>(shape: Shape, what = 'an obj
   });
 }
 
-/** An object that has these keys among others, which are kept. */
+/** An object that keeps other keys. */
 export function openFields<Shape extends z.ZodRawShape>(shape: Shape, what = 'an object') {
   return z.looseObject(shape, { error: (issue) => mustBe(what, issue.input) });
 }
 
-/** An object whose keys users choose. Requests are limited in size, files are not. */
+/** An object with arbitrary keys. Only requests are limited in size. */
 export function mapOf<Value extends z.ZodType>(
   name: RegExp,
   nameRule: string,
@@ -79,7 +79,7 @@ export function listOf<Item extends z.ZodType>(what: string, item: Item, isLimit
   return isLimited ? list.max(1_000, { error: `must not have more than 1000 ${what}` }) : list;
 }
 
-/** Why something cannot have a name; undefined where it can. Names are part of tool names, of URIs and of paths. */
+/** Why a name is not allowed, or undefined. Names are part of tool names, URIs and paths. */
 export function nameProblem(name: string): string | undefined {
   if (name === '') return 'must not be empty';
   if (name.length > 128) return 'must not be longer than 128 characters';
@@ -89,7 +89,6 @@ export function nameProblem(name: string): string | undefined {
   return name === '__proto__' ? 'must not be "__proto__"' : undefined;
 }
 
-/** A name in paths of the API. */
 const pathName = text(128, 1)
   .refine((name) => !controlCharacter.test(name), 'must not contain a control character')
   .refine((name) => !reservedNames.includes(name), `must not be one of ${reservedNames.join(', ')}`);
@@ -101,17 +100,17 @@ export const productName = pathName.meta({
 
 const serverNamePattern = `^[^/${controlCharacters}]+$`;
 
-/** Of servers and groups: it is part of tool names and URIs too. */
+/** The name of a server or group, which is also part of tool names and URIs. */
 export const serverName = pathName
   .refine((name) => !name.includes('/'), 'must not contain a slash')
   .meta({ pattern: serverNamePattern, not: { enum: reservedNames } });
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** JSON Schema has no flags. */
+/** JSON Schema patterns have no flags. */
 const uuidPattern = uuid.source.replaceAll('a-f', 'a-fA-F');
 const noId = 'must not look like an id';
 
-/** Paths of hosted servers take an id or a name. */
+/** Paths of hosted servers accept an id or a name. */
 export const hostedName = serverName
   .refine((name) => !uuid.test(name), noId)
   .meta({ pattern: serverNamePattern, not: { anyOf: [{ enum: reservedNames }, { pattern: uuidPattern }] } });
@@ -122,12 +121,11 @@ export const projectName = text(64, 1)
   .refine((name) => !uuid.test(name), noId)
   .meta({ pattern: '^[A-Za-z0-9._-]+$', not: { pattern: `^\\.{1,2}$|${uuidPattern}` } });
 
-/** What a configuration can refer to as ${NAME}. */
+/** The name in a `${NAME}` reference. */
 export const secretName = text(128, 1)
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and underscores, and not start with a digit')
   .meta({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' });
 
-/** Says what a value must be, and what it is instead. */
 export function mustBe(what: string, value: unknown): string {
   const advice =
     what === 'a string' && ['boolean', 'number'].includes(typeof value) ? ': put it in quotes' : '';

@@ -3,7 +3,7 @@ import type { ToolChoice } from './tool-patterns.ts';
 
 type Json = Record<string, unknown>;
 
-/** A program whose files have servers in a form of its own. */
+/** A program whose files use a different format for servers. */
 export type Program = 'claude-code' | 'codex' | 'zed' | 'opencode' | 'gemini' | 'cline';
 
 const programNames: Record<Program, string> = {
@@ -15,22 +15,19 @@ const programNames: Record<Program, string> = {
   cline: 'Cline',
 };
 
-/** Servers of another program in our form, as far as they can be. */
+/** Servers of another program, converted to our format as far as possible. */
 export interface ForeignServers {
   program: Program;
   entries: Json;
   notes: string[];
 }
 
-/** What a value of the key `timeout` is in. */
+/** Programs whose `timeout` is in seconds; the others use milliseconds. */
 const secondsIn: Partial<Record<Program, boolean>> = { zed: true, cline: true };
-/** Nobody gives calls less than this many milliseconds, or more than this many seconds. */
+/** A `timeout` up to this value is taken as seconds if the program is unknown. */
 const SECONDS_UP_TO = 3_600;
 
-/**
- * The servers of a program that keeps them in a form of its own; undefined where the file has the usual one. `folder` is
- * whose project is meant where the file has several.
- */
+/** Undefined if the file has the usual format. `folder` selects a project if the file has several. */
 export function foreignServers(document: Json, file: string, folder: string): ForeignServers | undefined {
   if (isObject(document.mcp_servers)) return each('codex', document.mcp_servers, fromCodex);
   if (isObject(document.context_servers)) return zedServers(document.context_servers);
@@ -47,14 +44,13 @@ export function foreignServers(document: Json, file: string, folder: string): Fo
     : undefined;
 }
 
-/** The program whose file this is, by its name, where it keeps servers in a form that only an import reads. */
+/** The program that the file belongs to, if only an import can read its format. */
 export function ownerOf(text: string, document: unknown, file: string): string | undefined {
   if (isToml(text, file)) return hasCodexServers(text) ? programNames.codex : undefined;
   const found = isObject(document) ? foreignServers(document, file, '') : undefined;
   return found === undefined ? undefined : programNames[found.program];
 }
 
-/** By its name, or by what Codex calls its servers. */
 export function isToml(text: string, file: string): boolean {
   return file.toLowerCase().endsWith('.toml') || hasCodexServers(text);
 }
@@ -63,7 +59,7 @@ function hasCodexServers(text: string): boolean {
   return /^[ \t]*\[mcp_servers[.\]]/m.test(text);
 }
 
-/** How long a call may take by the `timeout` of another program; undefined where it is none. */
+/** Converts another program's `timeout` to milliseconds; undefined if it is not a valid one. */
 export function timeoutOf(value: unknown, program: Program | undefined): number | undefined {
   if (program === 'opencode' && isObject(value)) return timeoutOf(value.request, program);
   if (typeof value !== 'number' || !(value > 0)) return undefined;
@@ -71,7 +67,7 @@ export function timeoutOf(value: unknown, program: Program | undefined): number 
   return Math.round(isSeconds ? value * 1_000 : value);
 }
 
-/** Keys of other programs for the tools that they offer of a server. */
+/** The keys of other programs that select the tools of a server. */
 export const toolKeys: ReadonlySet<string> = new Set([
   'includeTools',
   'excludeTools',
@@ -80,7 +76,6 @@ export const toolKeys: ReadonlySet<string> = new Set([
   'disabled_tools',
 ]);
 
-/** Which tools other programs offer of a server. */
 export function toolChoiceOf({
   includeTools,
   excludeTools,
@@ -95,7 +90,7 @@ export function toolChoiceOf({
   return { ...(allow === undefined ? {} : { allow }), ...(hasDenied ? { deny } : {}) };
 }
 
-/** Names that Gemini writes with their parameters: `read_file(path)`. */
+/** Gemini writes names with their parameters: `read_file(path)`. */
 function names(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return undefined;
   return value.filter((name) => typeof name === 'string').map((name) => name.split('(', 1)[0]!);
@@ -109,7 +104,7 @@ function each(program: Program, servers: Json, convert: (server: Json) => unknow
   return { program, entries: Object.fromEntries(entries), notes: [] };
 }
 
-/** ~/.claude.json: servers for all projects, and those of each project by its folder. */
+/** ~/.claude.json has servers for all projects, and servers of each project by its folder. */
 function fromClaudeCode(document: Json, folder: string): ForeignServers {
   const projects = Object.entries(document.projects as Json).flatMap(([path, project]) =>
     isObject(project) && isObject(project.mcpServers) && Object.keys(project.mcpServers).length > 0
@@ -130,7 +125,7 @@ function fromClaudeCode(document: Json, folder: string): ForeignServers {
   return { program: 'claude-code', entries: { ...shared, ...chosen?.servers }, notes };
 }
 
-/** TOML of Codex. What its own variables hold is looked up when a server is connected, as it does. */
+/** Codex resolves the variables that it names when it connects; references do the same here. */
 function fromCodex(server: Json): Json {
   const { bearer_token_env_var, http_headers, env_http_headers, env_vars, tool_timeout_sec, ...own } = server;
   const headers = {
@@ -153,7 +148,7 @@ function fromCodex(server: Json): Json {
   };
 }
 
-/** Extensions say what they run only to Zed. */
+/** Only Zed knows what its extensions run. */
 function zedServers(all: Json): ForeignServers {
   const isExtension = (server: unknown) =>
     isObject(server) && server.command === undefined && server.url === undefined;
@@ -165,7 +160,7 @@ function zedServers(all: Json): ForeignServers {
   return { ...each('zed', servers, fromZed), notes };
 }
 
-/** Its settings once had the command in an object: `{"path": …, "args": […], "env": {…}}`. */
+/** Older settings have the command in an object: `{"path": …, "args": […], "env": {…}}`. */
 function fromZed({ source: _source, settings: _settings, remote: _remote, ...server }: Json): Json {
   const { command } = server;
   if (!isObject(command)) return server;
@@ -178,7 +173,7 @@ function fromZed({ source: _source, settings: _settings, remote: _remote, ...ser
   };
 }
 
-/** `mcp` has the servers themselves in it, or in newer files `servers` with them. */
+/** Older files have the servers directly in `mcp`, newer ones in `mcp.servers`. */
 function openCodeServers({ mcp }: Json): Json | undefined {
   if (!isObject(mcp)) return undefined;
   const servers = isObject(mcp.servers) && mcp.servers.type === undefined ? mcp.servers : mcp;
@@ -204,7 +199,7 @@ function isOfGemini(server: unknown): boolean {
   );
 }
 
-/** `url` is an address of HTTP+SSE there, unless its `type` says otherwise. */
+/** In Gemini's files, `url` is an HTTP+SSE address unless `type` says otherwise. */
 function fromGemini({ httpUrl, ...server }: Json): Json {
   const converted =
     httpUrl === undefined
@@ -213,7 +208,7 @@ function fromGemini({ httpUrl, ...server }: Json): Json {
   return inTexts(converted, (text) => text.replace(/\$([A-Za-z_]\w*)/g, `\${$1}`));
 }
 
-/** Cline's own file, and those of its descendants, which count in seconds too. */
+/** Cline and its forks, which all use seconds. */
 function isFileOfCline(file: string): boolean {
   const steps = file.toLowerCase().split(/[\\/]/);
   return (
@@ -230,19 +225,19 @@ function isOfCline(server: unknown): boolean {
   );
 }
 
-/** Others with these keys count in milliseconds. */
+/** Other programs with these keys use milliseconds. */
 function timeoutIsShort({ timeout }: Json): boolean {
   return typeof timeout !== 'number' || timeout <= SECONDS_UP_TO;
 }
 
-/** Values that are the names of variables. */
+/** Turns variable names into references. */
 function references(value: unknown): Record<string, string> {
   return isObject(value)
     ? Object.fromEntries(Object.entries(value).map(([key, name]) => [key, `\${${String(name)}}`]))
     : {};
 }
 
-/** The server with all texts in it replaced, but for those of its keys. */
+/** Replaces all strings in a value, except keys. */
 function inTexts<Value>(value: Value, replace: (text: string) => string): Value {
   if (typeof value === 'string') return replace(value) as Value;
   if (Array.isArray(value)) return value.map((item) => inTexts(item, replace)) as Value;

@@ -4,7 +4,7 @@ import { fields, flag, integer, listOf, mapOf, oneOf, text } from './fields.ts';
 import { defaultLimits, describeLimits, type LimitsInput, parseLimits } from './limits.ts';
 import type { Problem } from './problems.ts';
 
-/** The rules of hosted servers, for requests and for the database. */
+/** The rules for hosted servers, in requests and in the database. */
 
 const longText = text(128 * 1024);
 
@@ -16,7 +16,7 @@ const image = text(512, 1)
   .regex(new RegExp(imageReference), 'must name an image, such as mcp/time or ghcr.io/acme/server:1.2')
   .meta({ pattern: imageReference });
 
-/** Folders of the kernel. */
+/** Virtual file systems of the kernel. */
 const reserved = /^\/(?:proc|sys|dev)(?:\/|$)/;
 const volume = text(1_024, 1)
   .regex(/^(?:\/[^/\p{Cc}]+)+$/u, 'must be a path that starts with / and does not end with it')
@@ -35,7 +35,7 @@ export const portNumber = integer(1, 65_535);
 
 const configFields = z.object({
   args: listOf('strings', longText),
-  stdio_bridge: flag.describe('Whether it speaks MCP over its stdin and stdout; true by default'),
+  stdio_bridge: flag.describe('Whether the server uses MCP over stdin and stdout; true by default'),
   restart_policy: oneOf(restartPolicies).describe('always by default'),
   path: text(1_024, 1)
     .regex(
@@ -43,21 +43,21 @@ const configFields = z.object({
       'must start with / and not with //, and must not contain spaces, \\, ? or #',
     )
     .meta({ pattern: '^/([^/\\\\\\s?#\\u0000][^\\\\\\s?#\\u0000]*)?$' })
-    .describe('The path of MCP on its port; /mcp by default'),
-  network: flag.describe('Whether it may reach the network; a port implies it'),
-  volumes: volumes.describe('Paths in the instance that persist'),
-  writable_root: flag.describe('Whether it may write to the rest of its file system'),
+    .describe('The path of the MCP endpoint on its port; /mcp by default'),
+  network: flag.describe('Whether the server has network access; implied by a port'),
+  volumes: volumes.describe('Paths in the instance that persist across restarts'),
+  writable_root: flag.describe('Whether the server may write outside its volumes'),
   image: image.nullable(),
   command: text(4_096, 1)
     .refine((value) => value.trim() !== '', 'must not be empty')
     .nullable()
-    .describe("Instead of the image's own"),
-  port: portNumber.nullable().describe('The port inside that it serves on'),
+    .describe('Overrides the command of the image'),
+  port: portNumber.nullable().describe('The port that the server listens on inside the instance'),
   host_port: portNumber.nullable(),
-  provider: oneOf(providers).nullable().describe('null is the most isolated one that is available'),
+  provider: oneOf(providers).nullable().describe('null selects the most isolated provider that is available'),
 });
 
-/** As requests and the database have them, where each may be missing. */
+/** The same fields, all optional. */
 export const hostedFields = configFields.partial().shape;
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
@@ -65,13 +65,13 @@ const nameRule = 'cannot be the name of a variable';
 export const environment = mapOf(variableName, nameRule, longText).meta({ writeOnly: true });
 export const environmentChanges = mapOf(variableName, nameRule, longText.nullable())
   .meta({ writeOnly: true })
-  .describe('Variables that are not named do not change; null removes one');
+  .describe('Variables that are not listed do not change; null removes a variable');
 
 const amount = z
   .union([text(64, 1), z.number()], { error: 'must be a text such as "512M", or a number' })
   .nullable()
   .optional();
-/** null is the default. */
+/** null selects the default. */
 export const limitFields = fields({
   cpu: amount.describe('Cores: "0.5", 1, "500m"'),
   memory: amount.describe('"512M", "1G", or a number of bytes'),
@@ -81,7 +81,7 @@ export const limitFields = fields({
     .meta({ type: 'integer', minimum: 8, maximum: 4_194_304 })
     .nullable()
     .optional()
-    .describe('Processes and threads'),
+    .describe('The maximum number of processes and threads'),
 }).superRefine((given, context) => {
   const parsed = parseLimits(withoutNull(given));
   for (const { path, message } of 'problems' in parsed ? parsed.problems : []) {
@@ -91,7 +91,7 @@ export const limitFields = fields({
 
 export type HostedLimits = ReturnType<typeof describeLimits>;
 
-/** How a hosted server is run. `${NAME}` references are still in it. */
+/** Contains unresolved `${NAME}` references. */
 export interface HostedConfig extends z.infer<typeof configFields> {
   environment: Record<string, string>;
 }
@@ -112,13 +112,12 @@ export const hostedDefaults: HostedConfig = {
   provider: null,
 };
 
-/** Limits as they are stored and shown, with defaults for those that are missing, null or invalid. */
+/** Missing, null and invalid limits become the defaults. */
 export function limitsOf(given: LimitsInput): HostedLimits {
   const parsed = parseLimits(withoutNull(given));
   return describeLimits('problems' in parsed ? defaultLimits : parsed.limits);
 }
 
-/** Checks the parts of a hosted server against each other. */
 export function hostedProblems({ stdio_bridge, port, host_port, ...config }: HostedConfig): Problem[] {
   const problems = [...runProblems(config)];
   if (!stdio_bridge && port === null) {
@@ -142,15 +141,12 @@ function runProblems({
     if (command !== null) return [];
     return [{ path: ['command'], message: 'is missing: the provider "process" runs no images' }];
   }
-  // Without a provider it may still become a process, where that is allowed.
+  // Without a provider, the server may still run as a process if that is allowed.
   if (image !== null || (command !== null && provider === null)) return [];
   return [{ path: ['image'], message: 'is missing: only the provider "process" needs none' }];
 }
 
-/**
- * Reads a hosted server from the database, where anything may have been written. Invalid values become the defaults, and are
- * reported as problems: such a server must not be run.
- */
+/** Rows may hold anything. Invalid values become defaults and are reported; a server with problems must not run. */
 export function readHosted(
   config: Readonly<Record<string, unknown>>,
   limits: Readonly<Record<string, unknown>>,

@@ -13,29 +13,29 @@ import { absolutePath, checkServer, isEnabled } from './server.ts';
 import { referencesIn, replaceReferences, variableForInput } from './variables.ts';
 
 export interface ImportedServers {
-  /** As they stand in a file of ours. */
+  /** In the format of a configuration file. */
   mcpServers: Record<string, ServerEntry>;
-  /** What their source says of them, by name; a file of ours has no place for it. */
+  /** By server name. A configuration file has no field for them. */
   descriptions: Record<string, string>;
-  /** What was left out or changed, and what is still to do, in words for the user. */
+  /** Messages for the user: what was left out or changed, and what is left to do. */
   notes: string[];
 }
 
 export interface ImportOptions {
-  /** Where the servers go: references are filled from the environment in a file, and from secrets in a project. */
+  /** Files resolve references from the environment, projects from their secrets. */
   target: 'file' | 'project';
-  /** What relative paths are relative to. Where nobody knows, a server that has one is left out. */
+  /** The base of relative paths. If undefined, servers with relative paths are left out. */
   folder: string | undefined;
-  /** Where Switchboard itself is: a server at this address, or a bridge to it, is left out. */
+  /** The address of this Switchboard. Servers that connect to it are left out. */
   ownUrl?: string | undefined;
-  /** Whose servers are taken of a file that has those of several projects, each in its folder. */
+  /** Selects a project if the file has servers of several. */
   projectFolder?: string | undefined;
 }
 
-/** Variables that only an editor can fill. */
+/** Only an editor can resolve these. */
 const editorVariables = new Set(['workspaceFolder', 'workspaceFolderBasename', 'userHome', 'pathSeparator']);
 
-/** Reads another program's file: Claude Desktop, Claude Code, Cursor, VS Code and their like, or a registry's. */
+/** Reads the file of Claude Desktop, Claude Code, Cursor, VS Code or a similar program, or a registry's server.json. */
 export async function importFile(
   path: string,
   options: Omit<ImportOptions, 'folder'> = { target: 'file' },
@@ -44,19 +44,18 @@ export async function importFile(
   return importJsonOrToml(readTextOrPipe(path), file, { ...options, folder: dirname(file) });
 }
 
-/** The same for a text from elsewhere. `file` is what messages call it. */
+/** `file` is its name in messages. */
 export async function importJsonOrToml(
   text: string,
   file: string,
   options: ImportOptions,
 ): Promise<ImportedServers> {
   if (!isToml(text, file)) return importText(text, file, options);
-  // Few files are TOML, and all commands would load its parser.
+  // Loaded on demand, because few files are TOML.
   const { readToml } = await import('./toml.ts');
   return importDocument({ document: readToml(text, file), warnings: [] }, file, options);
 }
 
-/** The same for JSON alone. */
 export function importText(
   text: string,
   file: string,
@@ -65,7 +64,7 @@ export function importText(
   return importDocument(readDocument(text, file), file, options);
 }
 
-/** One wrong server does not keep the others from being imported: it is left out, with a note. */
+/** An invalid server is left out with a note; the others are still imported. */
 function importDocument(
   { document, warnings }: ReturnType<typeof readDocument>,
   file: string,
@@ -137,7 +136,7 @@ function importRegistryServer(
   for (const note of needs) notes.push(`${name}: ${note}`);
 }
 
-/** With what other programs say of timeouts and tools in keys of their own, as ours. */
+/** Converts timeouts and tool choices from the keys of other programs. */
 function withForeignSettings(
   server: Record<string, unknown>,
   program: Program | undefined,
@@ -151,7 +150,7 @@ function withForeignSettings(
   };
 }
 
-/** Keys that other programs use for ours: `serverUrl` becomes `url`. */
+/** Renames keys of other programs: `serverUrl` becomes `url`. */
 function renameKeys(server: Record<string, unknown>): Record<string, unknown> {
   const renamed = Object.entries(server).map(([key, value]) => {
     const ours = synonymOf(key);
@@ -164,13 +163,13 @@ function adapt(entry: ServerEntry, { target, folder = '/' }: ImportOptions): Ser
   const { type, disabled: _disabled, enabled: _enabled, ...rest } = entry;
   const adapted: ServerEntry = isEnabled(entry) ? rest : { ...rest, enabled: false };
   if (type !== undefined) adapted.type = type.startsWith('streamable') ? 'http' : type;
-  // Relative to the other program's file, so they must not become relative to ours.
+  // Paths are relative to the imported file, not to ours.
   if (entry.cwd !== undefined) adapted.cwd = absolutePath(entry.cwd, folder);
   if (entry.command?.includes('/')) adapted.command = absolutePath(entry.command, adapted.cwd ?? folder);
   return target === 'project' ? withoutInputs(adapted) : adapted;
 }
 
-/** Paths that mean nothing where nobody knows the folder that they are relative to. */
+/** Relative paths, which cannot be resolved without a base folder. */
 function lostPaths(name: string, { cwd, command }: ServerEntry): string[] {
   const isLost = (path: string) => !path.startsWith('${') && !isAbsolute(path);
   const lost = [
@@ -183,7 +182,7 @@ function lostPaths(name: string, { cwd, command }: ServerEntry): string[] {
   );
 }
 
-/** The inputs of an editor as references to secrets. */
+/** Replaces an editor's `${input:…}` with references to secrets. */
 function withoutInputs(entry: ServerEntry): ServerEntry {
   const each = (values: Record<string, string>) =>
     Object.fromEntries(Object.entries(values).map(([key, value]) => [key, inputsAsSecrets(value)]));
@@ -207,7 +206,7 @@ function inputsAsSecrets(text: string): string {
   );
 }
 
-/** A secret cannot have every name that an input can. */
+/** Input ids may contain characters that secret names may not. */
 function secretForInput(id: string): string {
   return variableForInput(id).replace(/^(?=\d)/, '_');
 }
@@ -262,7 +261,7 @@ function variableNotes(
   return [...new Set(notes)];
 }
 
-/** VS Code's list of what it asks the user for. */
+/** The descriptions in VS Code's `inputs`. */
 function inputDescriptions(inputs: unknown): Map<string, string> {
   const descriptions = new Map<string, string>();
   for (const input of Array.isArray(inputs) ? inputs : []) {

@@ -1,6 +1,6 @@
 import { printParseErrorCode, visit } from 'jsonc-parser';
 
-/** A position in a text, counted from 1 as editors do. */
+/** Line and column, counted from 1. */
 interface Position {
   line: number;
   column: number;
@@ -20,7 +20,7 @@ type Path = (string | number)[];
 
 interface ParsedJson {
   value: unknown;
-  /** Keys that an object has more than once; as in every parser, the last one counts. */
+  /** Duplicate keys; as in JSON.parse, the last one counts. */
   repeated: { path: Path; position: Position }[];
 }
 
@@ -44,10 +44,7 @@ const expectations: Record<string, string> = {
   CloseBracketExpected: '"," or "]"',
 };
 
-/**
- * Reads JSON that may have comments and trailing commas, as editors write it. JSON.parse takes neither, and loses repeated
- * keys silently, which here would be a lost server.
- */
+/** Accepts comments and trailing commas. Reports duplicate keys, which JSON.parse drops silently: one may be a server. */
 export function parseJson(text: string): ParsedJson {
   const repeated: ParsedJson['repeated'] = [];
   const open: { entries: Map<string | number, unknown>; isArray: boolean; key: string | number }[] = [];
@@ -89,7 +86,7 @@ export function parseJson(text: string): ParsedJson {
       },
       onError(code, offset, length, line, character) {
         const found = text.slice(offset, offset + length);
-        // Blanks that JSON does not know: pasted text often has non-breaking spaces in it.
+        // Pasted text often has non-breaking spaces, which are not white space in JSON.
         if (found !== '' && found.trim() === '') return;
         const name = printParseErrorCode(code);
         const closing = open.at(-1)?.isArray ? 'CloseBracketExpected' : 'CloseBraceExpected';
@@ -102,7 +99,7 @@ export function parseJson(text: string): ParsedJson {
   return { value: root, repeated };
 }
 
-/** Shows one character of what was found at most, because it may be secret. */
+/** Shows at most one character of the input, which may be secret. */
 function messageOf(code: string, found: string): string {
   const what = found === '' ? 'the end of the file' : JSON.stringify(found[0]);
   return messages[code] ?? `expected ${expectations[code] ?? 'a value'}, found ${what}`;

@@ -1,7 +1,7 @@
 import type { ServerEntry } from './entry.ts';
 import { MAX_PROBLEMS } from './problems.ts';
 
-/** Keys of other programs that have no effect here. */
+/** Keys of other programs that are ignored here. */
 const foreignKeys = new Set(
   [
     'alwaysAllow auth autoApprove description dev disabledTools displayName excludeTools gallery icon iconUrl id',
@@ -9,7 +9,7 @@ const foreignKeys = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** Names for our keys in other programs. */
+/** What other programs call our keys. */
 const synonyms: Record<string, keyof ServerEntry> = {
   cmd: 'command',
   arguments: 'args',
@@ -33,12 +33,11 @@ export function synonymOf(key: string): keyof ServerEntry | undefined {
   return Object.hasOwn(synonyms, key) ? synonyms[key] : undefined;
 }
 
-/** Whether a key of a server is another program's, or a comment. */
 export function isForeignKey(key: string): boolean {
   return foreignKeys.has(key) || /^(\$|_|\/\/)/.test(key);
 }
 
-/** The keys that are not known, each with the known key that was probably meant. */
+/** Each unknown key, with the known key that was probably meant. */
 export function unknownKeys(keys: string[], known: string[]): UnknownKey[] {
   const candidates = [
     ...known,
@@ -53,7 +52,7 @@ export function unknownKeys(keys: string[], known: string[]): UnknownKey[] {
     });
 }
 
-/** The candidate closest to a word, if one is close enough to be a misspelling. */
+/** The closest candidate, if the word is probably a misspelling of it. */
 export function similarTo(word: string, candidates: readonly string[]): string | undefined {
   const plain = simplified(word);
   const ranked = candidates
@@ -63,12 +62,11 @@ export function similarTo(word: string, candidates: readonly string[]): string |
   return ranked[0]?.candidate;
 }
 
-/** timeoutMs, TIMEOUT-MS and timeout_ms are the same word. */
+/** Makes timeoutMs, TIMEOUT-MS and timeout_ms equal. */
 function simplified(word: string): string {
   return word.slice(0, 64).toLowerCase().replace(/[_-]/g, '');
 }
 
-/** Levenshtein distance. */
 function editDistance(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (const [index, character] of [...left].entries()) {

@@ -1,6 +1,5 @@
-/** What a hosted server may use. */
+/** The resource limits of a hosted server. */
 export interface Limits {
-  /** Cores: 0.5 is half of one. */
   cpus: number;
   memoryBytes: number;
   diskBytes: number;
@@ -10,7 +9,6 @@ export interface Limits {
 const KILOBYTE = 1024;
 const MEGABYTE = 1024 ** 2;
 
-/** What a server may use that asks for nothing else. */
 export const defaultLimits: Limits = {
   cpus: 0.5,
   memoryBytes: 512 * MEGABYTE,
@@ -18,7 +16,6 @@ export const defaultLimits: Limits = {
   pids: 128,
 };
 
-/** As users write them. */
 export interface LimitsInput {
   cpu?: unknown;
   memory?: unknown;
@@ -28,14 +25,14 @@ export interface LimitsInput {
 
 export interface LimitProblem {
   path: readonly [keyof LimitsInput];
-  /** What follows the name of the field: must be … */
+  /** Follows the field's name: "must be …". */
   message: string;
 }
 
 interface Field {
-  /** Undefined where it cannot be understood. */
+  /** Undefined if the value cannot be parsed. */
   read(value: unknown): number | undefined;
-  /** Below that nothing runs, above it nobody has it. */
+  /** Less than `least` is too little to run; `most` rejects mistakes. */
   least: number;
   most: number;
   rule: string;
@@ -59,7 +56,7 @@ const fields = {
   },
 } satisfies Record<keyof LimitsInput, Field>;
 
-/** What is not given is as usual. */
+/** Missing limits become the defaults. */
 export function parseLimits(input: LimitsInput): { limits: Limits } | { problems: LimitProblem[] } {
   const problems: LimitProblem[] = [];
   const read = (name: keyof LimitsInput, usual: number): number => {
@@ -80,19 +77,19 @@ export function parseLimits(input: LimitsInput): { limits: Limits } | { problems
   return problems.length > 0 ? { problems } : { limits };
 }
 
-/** As they are stored and shown; read again, they are the same. */
+/** Formats limits so that they parse to the same values. */
 export function describeLimits({ cpus, memoryBytes, diskBytes, pids }: Limits) {
   return { cpu: String(cpus), memory: describeBytes(memoryBytes), disk: describeBytes(diskBytes), pids };
 }
 
-/** `500m` is half a core: thousandths of one. */
+/** `500m` is 500 thousandths of a core. */
 function readCores(value: unknown): number | undefined {
   if (typeof value === 'number') return value;
   if (typeof value !== 'string') return undefined;
   return value.endsWith('m') ? divided(readDecimal(value.slice(0, -1)), 1_000) : readDecimal(value);
 }
 
-/** A megabyte is 1,024 kilobytes, written M, MB, Mi or MiB, as Docker has it. */
+/** As in Docker, M, MB, Mi and MiB all mean 1,024 kilobytes. */
 function readBytes(value: unknown): number | undefined {
   if (typeof value !== 'string') return readWhole(value);
   const found = /^([\d.]+)\s?(?:([kmgt])(?:i?b)?|([kmgt])i|b)?$/i.exec(value);
@@ -114,7 +111,7 @@ function divided(amount: number | undefined, by: number): number | undefined {
   return amount === undefined ? undefined : amount / by;
 }
 
-/** In the largest unit of which it is a whole number. */
+/** Uses the largest unit that gives a whole number. */
 function describeBytes(amount: number): string {
   let rest = amount;
   let units = 'KMGT';

@@ -6,10 +6,10 @@ import { describeProblem } from './problems.ts';
 import { type Configuration, readConfiguration } from './read.ts';
 import { reachWarnings } from './self.ts';
 
-/** Told about what a file has in it that has no effect. */
+/** Receives warnings about parts of a file that have no effect. */
 export type WarningListener = (warning: string) => void;
 
-/** Reads a configuration file; a wrong one is refused with all its problems. */
+/** Throws one error with all problems if the file is invalid. */
 export async function loadConfiguration(
   path: string,
   onWarning: WarningListener = () => {},
@@ -27,12 +27,12 @@ export function configurationFrom(text: string, path: string, onWarning: Warning
   return configuration;
 }
 
-/** Synchronous: such files are small, and whoever watches one must know its contents before anything else happens. */
+/** Synchronous, because a watcher must know the contents before it handles another event. */
 export function readText(path: string): string {
   return decoded(path, () => withRegularFile(path, (file) => readFileSync(file)));
 }
 
-/** The same, also from a pipe: `<(…)`, `/dev/stdin`. Waits for its end; no listener hears of a signal meanwhile. */
+/** Also reads pipes: `<(…)`, `/dev/stdin`. Blocks until the pipe ends, so signal handlers do not run meanwhile. */
 export function readTextOrPipe(path: string): string {
   return decoded(path, () =>
     statSync(path).isFIFO() ? readFileSync(path) : withRegularFile(path, (file) => readFileSync(file)),

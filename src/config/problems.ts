@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { SwitchboardError } from '../errors.ts';
 
-/** A way into the configuration: ['mcpServers', 'github', 'args', 1]. */
+/** For example ['mcpServers', 'github', 'args', 1]. */
 export type Path = readonly PropertyKey[];
 
 export interface Problem {
@@ -9,7 +9,7 @@ export interface Problem {
   message: string;
 }
 
-/** So many of one server, and of the settings: more than anybody would mend in one go. */
+/** Per server, and for the settings. */
 export const MAX_PROBLEMS = 100;
 
 export function problemsOf(error: z.ZodError, base: Path): Problem[] {
@@ -18,8 +18,7 @@ export function problemsOf(error: z.ZodError, base: Path): Problem[] {
 }
 
 /**
- * Refuses an upper limit that is below its lower one, in what is written, since other things in it may be wrong. `usual`
- * is the lower one where none is written. What is no limit by itself is told of elsewhere.
+ * Checks unvalidated input, so that this problem is reported together with others; values that are not limits are skipped.
  */
 export function limitProblems(
   path: Path,
@@ -38,7 +37,6 @@ export function isLimit(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) > 0;
 }
 
-/** One error that tells all problems of a file, so that they can be mended in one go. */
 export function invalidConfiguration(file: string, problems: Problem[]): SwitchboardError {
   const lines = problems.map(describeProblem);
   const message =
@@ -55,7 +53,7 @@ export function describeProblem({ path, message }: Problem): string {
   return path.length === 0 ? message : `${describePath(path)}: ${message}`;
 }
 
-/** As it would be written in JavaScript: mcpServers.github.args[1]. */
+/** As in JavaScript: mcpServers.github.args[1]. */
 function describePath(path: Path): string {
   return path
     .map((step, index) => {

@@ -10,23 +10,23 @@ import { nameProblemsOf } from './server-names.ts';
 import { readSettings, type ServerDefaults, type Settings } from './settings.ts';
 import type { ServerConfig } from './types.ts';
 
-/** Where programs keep their servers: Claude Desktop, Claude Code and Cursor; VS Code; VS Code's user settings. */
+/** In the order of: Claude Desktop, Claude Code and Cursor; VS Code; VS Code's user settings. */
 const serverPlaces: Path[] = [['mcpServers'], ['servers'], ['mcp', 'servers']];
 
 export interface Configuration {
   servers: ServerConfig[];
   settings: Settings;
-  /** For all servers that set no value themselves, also those of the database. */
+  /** Also apply to servers in the database. */
   defaults: ServerDefaults;
 }
 
 interface ReadConfiguration {
   configuration: Configuration;
-  /** What was ignored and looks as if it was meant. */
+  /** Ignored parts that look intended. */
   warnings: Problem[];
 }
 
-/** Makes a configuration of a file's text. `file` is its absolute path, for relative paths in it and for messages. */
+/** `file` is the absolute path, used in messages and as the base of relative paths. */
 export function readConfiguration(text: string, file: string): ReadConfiguration {
   try {
     return readOurs(text, file);
@@ -35,7 +35,7 @@ export function readConfiguration(text: string, file: string): ReadConfiguration
   }
 }
 
-/** Where the file is another program's, in a form of its own, the way to its servers is an import. */
+/** If another program's format caused the error, suggests an import. */
 function withOwner(error: SwitchboardError, text: string, file: string): SwitchboardError {
   const owner = ownerOf(text, parsedOrNot(text), file);
   if (owner === undefined) return error;
@@ -71,7 +71,6 @@ function readOurs(text: string, file: string): ReadConfiguration {
   return { configuration: { servers, settings, defaults }, warnings };
 }
 
-/** The file as data, for whoever reads more than servers and settings from it. */
 export function readDocument(
   text: string,
   file: string,
@@ -88,7 +87,6 @@ export function readDocument(
   return { document: value, warnings };
 }
 
-/** The servers of a file, in whichever of the known places they are. */
 export function findServers(
   document: Record<string, unknown>,
   file: string,

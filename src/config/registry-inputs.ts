@@ -3,12 +3,12 @@ import { variableForInput } from './variables.ts';
 
 type Input = Omit<RegistryInput, 'variables'>;
 
-/** `{variable}`, but not the braces of a reference of ours. */
+/** `{variable}`, but not `${variable}`. */
 const placeholder = /(?<!\$)\{([^{}]+)\}/g;
 
 /**
- * Turns what a registry says of inputs into text: what is given as it is, what only the user knows as a reference.
- * Names that come from headers, arguments and placeholders begin with the server's name: "token" is everybody's.
+ * Turns a registry's inputs into text: known values as literals, values that only the user knows as references. Names from
+ * headers, arguments and placeholders get the server's name as a prefix, because names such as "token" are not unique.
  */
 export class RegistryInputs {
   private readonly prefix: string;
@@ -21,7 +21,7 @@ export class RegistryInputs {
     this.word = word;
   }
 
-  /** An environment variable; undefined where the server does without. */
+  /** Undefined if the variable is optional and has no value. */
   variable(name: string, input: RegistryInput): string | undefined {
     const isOptional = input.isSecret === true && input.isRequired !== true;
     return this.text(name, variableForInput(name), input, isOptional);
@@ -31,14 +31,14 @@ export class RegistryInputs {
     return this.text(name, this.ownName(name), input, false);
   }
 
-  /** Flags in front of the package are what the publisher starts it with; those behind it are for the user to choose. */
+  /** Flags before the package are set by the publisher; flags after it are the user's choice. */
   arguments(list: RegistryArgument[], takesFlags: boolean): string[] {
     return list.flatMap((argument) =>
       argument.type === 'named' ? this.named(argument, takesFlags) : this.positional(argument),
     );
   }
 
-  /** A text with values or references in place of its `{variables}`; a name that nobody explains stays as it is. */
+  /** Fills in `{variables}`; names without a definition stay unchanged. */
   filled(text: string, variables: Record<string, Input> = {}): string {
     return text.replace(placeholder, (whole, key: string) => {
       if (!Object.hasOwn(variables, key)) return whole;
@@ -47,7 +47,6 @@ export class RegistryInputs {
     });
   }
 
-  /** What is still to do. */
   notes(): string[] {
     const optional = this.leftOut.length === 0 ? [] : [`left out as optional: ${this.leftOut.join(', ')}`];
     return [...this.wanted.values(), ...optional];
@@ -98,7 +97,7 @@ export class RegistryInputs {
   }
 }
 
-/** Whether there is more to an argument than its name. */
+/** Whether an argument has a value besides its name. */
 function takesValue({ format, value, default: usual, ...rest }: RegistryArgument): boolean {
   if (format === 'boolean') return false;
   const { valueHint, placeholder: example, choices, isSecret, variables } = rest;

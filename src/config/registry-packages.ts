@@ -4,17 +4,16 @@ interface Parts {
   offered: RegistryPackage;
   runtimeArguments: string[];
   packageArguments: string[];
-  /** The names of the environment variables that the server gets. */
+  /** The environment variables that the server needs. */
   variables: string[];
 }
 
 interface Arranged {
   args: string[];
-  /** What stood among the arguments and is better kept out of the list of processes. */
+  /** Moved out of the arguments, which other users can see in the process list. */
   env?: Record<string, string>;
 }
 
-/** How a package of one kind is started. */
 interface Runtime {
   command: string;
   arrange(parts: Parts): Arranged;
@@ -25,11 +24,10 @@ export interface RunnablePackage {
   runtime: Runtime;
 }
 
-/** For messages. */
 export const runnableKinds =
   'a package of type npm (started by npx), pypi (uvx), oci (docker) or nuget with the runtime hint dnx';
 
-/** A package with the way to start it; undefined where there is none, or where it does not speak over stdio. */
+/** Undefined if the package cannot be started here or does not use stdio. */
 export function packageOf(offered: RegistryPackage): RunnablePackage | undefined {
   const runtime = runtimeOf(offered.registryType, offered.runtimeHint);
   if (runtime === undefined || (offered.transport?.type ?? 'stdio') !== 'stdio') return undefined;
@@ -116,7 +114,7 @@ function container(command: string): Runtime {
   };
 }
 
-/** `-e NAME=value` becomes a variable of the process, so that its value stands in no list of processes. */
+/** Turns `-e NAME=value` into an environment variable, so that the value is not in the process list. */
 function variablesApart(words: string[]): { args: string[]; env: Record<string, string> } {
   const args: string[] = [];
   const env: Record<string, string> = {};
@@ -133,7 +131,7 @@ function variablesApart(words: string[]): { args: string[]; env: Record<string, 
   return { args, env };
 }
 
-/** A terminal would mix its own bytes into the messages, and there is none anyway. */
+/** A terminal would add bytes of its own to the messages. */
 function withoutTerminal(word: string): string[] {
   if (word === '-t' || word === '--tty') return [];
   return word === '-it' || word === '-ti' ? ['-i'] : [word];

@@ -40,7 +40,7 @@ const packageSchema = z.object({
   packageArguments: z.array(argument).default([]),
   environmentVariables: z.array(namedInput).default([]),
 });
-/** What we read of a `server.json` of the MCP registry, in the form of 2025-12-11 and those that are like it. */
+/** The parts of the MCP registry's `server.json` that we read, in the version of 2025-12-11 and compatible ones. */
 export const registrySchema = z.object({
   name: z.string(),
   description: z.string().optional(),

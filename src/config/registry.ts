@@ -6,17 +6,16 @@ import { RegistryInputs } from './registry-inputs.ts';
 import { packageOf, type RunnablePackage, runnableKinds, runtimeOf } from './registry-packages.ts';
 import { type RegistryPackage, type RegistryRemote, registrySchema } from './registry-schema.ts';
 
-/** What a `server.json`, by which the MCP registry describes one server, becomes here. */
 interface RegistryServer {
-  /** The part of its name behind the slash, fit to be a server's name. */
+  /** The part of the registry name after the slash, as a valid server name. */
   name: string;
   description: string | undefined;
   entry: ServerEntry;
-  /** What the user has to know or to do, in words. */
+  /** Messages for the user. */
   notes: string[];
 }
 
-/** The `server.json` in a document: the document itself, or what the registry's API wraps it in. */
+/** The `server.json` itself, or the one inside a response of the registry's API. */
 export function findRegistryServer(document: Record<string, unknown>): object | undefined {
   const candidate = isObject(document.server) ? document.server : document;
   const isOurs = ['mcpServers', 'servers', 'mcp'].some((key) => key in candidate);
@@ -26,10 +25,7 @@ export function findRegistryServer(document: Record<string, unknown>): object | 
   return isIt || schema.endsWith('/server.schema.json') ? candidate : undefined;
 }
 
-/**
- * Makes a server of it: a package that can be started, else an address. What only the user knows becomes a
- * reference; `word` is what such a thing is called where the server goes.
- */
+/** Prefers a package over an address. Values that only the user knows become references; `word` names their kind. */
 export function readRegistryServer(
   document: object,
   file: string,
@@ -89,7 +85,7 @@ function remoteEntry(
   };
 }
 
-/** What was taken of several possibilities. */
+/** Says which of several options was chosen. */
 function choiceNotes(
   packages: RegistryPackage[],
   runnable: RunnablePackage | undefined,

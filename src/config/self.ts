@@ -3,7 +3,6 @@ import { resolve, sep } from 'node:path';
 import type { ServerConfig } from './types.ts';
 import { fillKnown } from './variables.ts';
 
-/** How a server is reached, in a file of ours or of another program. */
 interface Reach {
   command?: string | undefined;
   args?: readonly string[] | undefined;
@@ -12,10 +11,10 @@ interface Reach {
 }
 
 const loopback = new Set(['127.0.0.1', 'localhost', '[::1]']);
-/** The command, however it is started: by its name, by its path, or as the file that Node runs. */
+/** Matches the command by name, by path, or as the script that Node runs. */
 const ownProgram = /^(.*[\\/])?switchboard(\.(js|cmd|exe))?$/;
 
-/** Whether a server is the Switchboard at an address itself: over HTTP, or over a bridge to it. */
+/** Whether a server connects to the Switchboard at `address`, over HTTP or through a bridge. */
 export function isSelf({ command, args = [], env = {}, url }: Reach, address: string): boolean {
   if (url !== undefined) return isEndpoint(url, address);
   const words = [command ?? '', ...args];
@@ -27,7 +26,6 @@ export function isSelf({ command, args = [], env = {}, url }: Reach, address: st
   return named === undefined || isSameHost(named, address);
 }
 
-/** What to say of servers that are the Switchboard at the address itself. */
 export function selfWarnings(servers: readonly ServerConfig[], address: string): string[] {
   return servers
     .filter(({ enabled, transport }) => enabled && transport.type !== 'hosted' && isSelf(transport, address))
@@ -42,21 +40,21 @@ function isEndpoint(text: string, address: string): boolean {
   return /^\/(mcp|sse)(\/|$)/.test(pathname) && isSameHost(text, address);
 }
 
-/** All names of this machine for itself are one host. */
+/** All loopback names are the same host. */
 function isSameHost(one: string, other: string): boolean {
   const [left, right] = [URL.parse(one), URL.parse(other)];
   if (left === null || right === null || left.port !== right.port) return false;
   return left.hostname === right.hostname || (loopback.has(left.hostname) && loopback.has(right.hostname));
 }
 
-/** What to say of servers that are given a folder which the configuration file is in: whoever writes it runs commands. */
+/** Warns of servers whose folder contains the configuration file: a tool that can write the file can run commands. */
 export function reachWarnings(servers: readonly ServerConfig[], file: string): string[] {
   const real = realPath(file);
   if (real === undefined) return [];
   return servers.flatMap(({ name, enabled, transport }) => {
     if (!enabled || transport.type !== 'stdio') return [];
     const found = transport.args.find((argument) =>
-      // `--root=/home/you` too.
+      // Also matches `--root=/home/you`.
       [argument, argument.replace(/^-[^=]*=/, '')].some((text) => holds(text, transport.cwd, real)),
     );
     if (found === undefined) return [];
@@ -64,7 +62,6 @@ export function reachWarnings(servers: readonly ServerConfig[], file: string): s
   });
 }
 
-/** Whether a text is a folder with the file somewhere in it. */
 function holds(text: string, cwd: string, file: string): boolean {
   const filled = fillKnown(text, (variable) => process.env[variable]);
   if (filled === '') return false;

@@ -17,7 +17,7 @@ import {
 } from './fields.ts';
 import { isHttpUrl } from './variables.ts';
 
-/** How a server is reached. Requests are limited in size, files are not. */
+/** Only requests are limited in size. */
 export function reachFields(isLimited: boolean) {
   const limit = (length: number) => (isLimited ? length : Number.POSITIVE_INFINITY);
   const longText = text(limit(128 * 1024));
@@ -45,7 +45,7 @@ export function reachFields(isLimited: boolean) {
   };
 }
 
-/** What a server may set; what it does not set is as for all servers. */
+/** Missing settings use the defaults of all servers. */
 export function settingFields(isLimited: boolean) {
   const limit = (length: number) => (isLimited ? length : Number.POSITIVE_INFINITY);
   const patterns = listOf('patterns', text(limit(1_024), isLimited ? 1 : 0), isLimited).optional();
@@ -55,7 +55,7 @@ export function settingFields(isLimited: boolean) {
     labels: mapOf(
       /^[A-Za-z0-9][A-Za-z0-9_./-]*$/,
       'cannot be the name of a label: use letters, digits and . _ / -, and start with a letter or a digit',
-      // Clients choose by labels in a header, where a comma separates them.
+      // Clients select labels in a header, where commas separate them.
       text(limit(1_024))
         .regex(/^[^\s,]([^,]*[^\s,])?$/, 'must not be empty, contain commas, or start or end with a space')
         .meta({ pattern: '^[^\\s,\\u0000]([^,\\u0000]*[^\\s,\\u0000])?$' }),
@@ -66,13 +66,13 @@ export function settingFields(isLimited: boolean) {
     era: oneOf(eras),
     timeoutMs: timeout,
     maxTimeoutMs: timeout,
-    idleStopMs: integer(0, MAX_TIMER_MS).describe('0 is never'),
+    idleStopMs: integer(0, MAX_TIMER_MS).describe('0 means never'),
     startup: oneOf(startups),
     prefix: text(64, 1)
       .regex(/^[A-Za-z0-9_-]*$/, 'must be 1 to 64 letters, digits, underscores or hyphens')
       .meta({ pattern: '^[A-Za-z0-9_-]+$' }),
     tools: fields({ allow: patterns, deny: patterns }, 'an object such as {"deny": ["delete_*"]}').describe(
-      "Which of its tools are offered, by the server's own names; * matches any text: those in `allow` (default: all) that are not in `deny`",
+      'The tools to offer, by their names on the server; * matches any text. Offers tools that match `allow` (default: all) and not `deny`',
     ),
   };
 }
@@ -80,13 +80,13 @@ export function settingFields(isLimited: boolean) {
 const { args, env, headers, ...reach } = reachFields(false);
 const { labels, tools, ...settings } = z.object(settingFields(false)).partial().shape;
 
-/** The keys of a server in a file of any program. */
+/** The keys of a server in any program's file. */
 export const serverSchema = z.object(
   {
     type: oneOf(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse']).optional(),
     ...reach,
     args: eachValue(numberAsText, args).optional(),
-    // VS Code uses null for a variable to leave out.
+    // VS Code uses null to leave a variable out.
     env: z.preprocess(withoutNulls, eachValue(numberAsText, env)).optional(),
     headers: eachValue(numberAsText, headers).optional(),
     enabled: flag.optional(),
@@ -96,7 +96,7 @@ export const serverSchema = z.object(
       (value) => (typeof value === 'boolean' ? String(value) : numberAsText(value)),
       labels,
     ).optional(),
-    // Other programs list the tools that they allow.
+    // Other programs have a list of allowed tools.
     tools: z.preprocess((value) => (Array.isArray(value) ? { allow: value } : value), tools).optional(),
   } satisfies Record<keyof ServerEntry, z.ZodType>,
   { error: (issue) => mustBe('an object with "command" or "url"', issue.input) },

@@ -1,27 +1,26 @@
 import type { ServerEntry } from './entry.ts';
 import type { Path, Problem } from './problems.ts';
 
-/** A server's own name, its group's, and the prefix of its tools. */
 export interface NamedServer {
   name: string;
   group?: string | undefined;
   prefix?: string | undefined;
 }
 
-/** Two servers of one project that share a name. */
+/** Two servers of a project that use the same name. */
 export interface NameClash {
-  /** The server whose `key` is the name. */
+  /** The server whose `key` clashes. */
   server: string;
   key: 'group' | 'prefix';
   value: string;
-  /** The server that uses the name already, and for what. */
+  /** The server that already uses the name, and as what. */
   other: string;
   as: 'name' | 'group' | 'prefix';
 }
 
 /**
- * A group may have the name of one of its own servers, but of no other. A prefix may be the server's own name, but no name,
- * group or prefix of another: `prefix__tool` would be ambiguous.
+ * A group may share the name of one of its own servers only, and a prefix that of its own server only: otherwise
+ * `prefix__tool` would be ambiguous.
  */
 export function nameClashes(servers: readonly NamedServer[]): NameClash[] {
   const byName = new Map(servers.map((server) => [server.name, server]));
@@ -43,7 +42,6 @@ export function nameClashes(servers: readonly NamedServer[]): NameClash[] {
   });
 }
 
-/** The name clashes of a file, at `path`. */
 export function nameProblemsOf(entries: ReadonlyMap<string, ServerEntry>, path: Path): Problem[] {
   const servers = [...entries].map(([name, { group, prefix }]) => ({ name, group, prefix }));
   return nameClashes(servers).map((clash) => ({
@@ -52,7 +50,7 @@ export function nameProblemsOf(entries: ReadonlyMap<string, ServerEntry>, path: 
   }));
 }
 
-/** What follows the group or the prefix in a message. */
+/** Follows the group or the prefix in a message. */
 export function describeClash({ key, value, other, as }: NameClash): string {
   const shown = JSON.stringify(value);
   return key === 'group'
@@ -62,7 +60,7 @@ export function describeClash({ key, value, other, as }: NameClash): string {
 
 type Owner = Pick<NameClash, 'other' | 'as'>;
 
-/** The servers that use each name, in the form that it has in tool names. */
+/** By the form that names have in tool names. */
 function ownersOf(servers: readonly NamedServer[]): Map<string, Owner[]> {
   const owners = new Map<string, Owner[]>();
   for (const { name: other, group, prefix } of servers) {
@@ -76,7 +74,7 @@ function ownersOf(servers: readonly NamedServer[]): Map<string, Owner[]> {
   return owners;
 }
 
-/** A group belongs to all of its servers, so its name is not the server's own. */
+/** A group's name belongs to all of its servers. */
 function isOwn({ other, as }: Owner, server: string): boolean {
   return other === server && as !== 'group';
 }

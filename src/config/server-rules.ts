@@ -1,6 +1,6 @@
 import { limitProblems, type Path, type Problem } from './problems.ts';
 
-/** Checks of a server's parts against each other, where each part is right. */
+/** Checks between the fields of a server that are valid on their own. */
 
 const stdioKeys = ['command', 'args', 'env', 'cwd'];
 const remoteKeys = ['url', 'headers'];
@@ -13,7 +13,7 @@ interface ServerParts {
   max_timeout_ms?: number | null | undefined;
 }
 
-/** For a server of a request or the database; `reach` says how it is reached, and is at `path`. */
+/** For a server of a request or the database. `reach` is its command or address, at `path`. */
 export function serverProblems(server: ServerParts, reach: object, path: Path): Problem[] {
   const { transport, replicas, isolation } = server;
   const isStarted = transport === 'stdio';

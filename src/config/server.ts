@@ -12,13 +12,11 @@ import type { ServerConfig, ServerTransport } from './types.ts';
 const serverKeys = Object.keys(serverSchema.shape);
 
 interface CheckedServer {
-  /** Undefined if there are problems. */
   entry?: ServerEntry;
   problems: Problem[];
   warnings: Problem[];
 }
 
-/** Checks one server of a file, without looking at others. */
 export function checkServer(name: string, value: unknown, path: Path): CheckedServer {
   const named = nameProblems('server', name, path);
   const parsed = serverSchema.safeParse(value);
@@ -30,18 +28,18 @@ export function checkServer(name: string, value: unknown, path: Path): CheckedSe
     : [];
   const warnings = unknown.map((each) => unknownKeyWarning(each, path));
   if (!parsed.success) return { problems: [...named, ...problemsOf(parsed.error, path)], warnings };
-  // Where "command" or "url" is only misspelt, the problem says so.
+  // A misspelt "command" or "url" is reported as such, not as missing.
   const misspelt = unknown.find(({ meant }) => meant === 'command' || meant === 'url');
   const problems = [...named, ...contradictions(parsed.data, path, misspelt)];
   return problems.length > 0 ? { problems, warnings } : { entry: parsed.data, problems, warnings };
 }
 
-/** The timeout of a call must not be above its maximum; `timeoutMs` is the one that the file sets for all servers. */
+/** `timeoutMs` is the default that the file sets for all servers. */
 export function timeoutProblems(value: unknown, timeoutMs: number | undefined, path: Path): Problem[] {
   return limitProblems(path, value, ['timeoutMs', timeoutMs], 'maxTimeoutMs');
 }
 
-/** A server that is not in a file; its paths are relative to the folder of `file`. */
+/** For a server outside of files. Relative paths are relative to the folder of `file`. */
 export function checkStored(
   name: string,
   value: unknown,
@@ -53,14 +51,13 @@ export function checkStored(
   return serverOf(name, entry, defaults, file);
 }
 
-/** A checked server, with its defaults filled in. */
 export function serverOf(
   name: string,
   entry: ServerEntry,
   defaults: ServerDefaults,
   file: string,
 ): ServerConfig {
-  // The default gives way to the server's own maximum.
+  // The default must not exceed the server's own maximum.
   const { prefix, group, timeoutMs = Math.min(defaults.timeoutMs, entry.maxTimeoutMs ?? Infinity) } = entry;
   return {
     name,
@@ -81,7 +78,7 @@ export function serverOf(
   };
 }
 
-/** How a checked server is reached; relative paths are relative to the folder of the file. */
+/** Relative paths are relative to the folder of `file`. */
 function transportOf(entry: ServerEntry, file: string): ServerTransport {
   if (entry.url !== undefined) {
     const type = entry.type === 'sse' ? 'sse' : 'http';
@@ -102,7 +99,7 @@ export function isEnabled(entry: ServerEntry): boolean {
   return entry.enabled ?? !(entry.disabled ?? false);
 }
 
-/** A path that starts with a variable is absolute, or it is refused once the variable is known. */
+/** A path that starts with a variable is checked once the variable is resolved. */
 export function absolutePath(path: string, base: string): string {
   return path.startsWith('${') || isAbsolute(path) ? path : resolve(base, path);
 }

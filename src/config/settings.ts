@@ -13,15 +13,15 @@ const countOrNone = integer(0, 1_000_000);
 
 const hostingSchema = fields(
   {
-    /** Where the Docker engine listens. */
+    /** The address of the Docker engine. */
     engine: text()
       .regex(/^(\/|unix:\/\/\/|tcp:\/\/)/, 'must be the path of a socket, or start with unix:// or tcp://')
       .optional(),
-    /** The engine's names of the runtimes that isolate more than its own. */
+    /** The engine's names for runtimes with stronger isolation. */
     runtimes: fields({ gvisor: text().default('runsc'), firecracker: text().optional() }).prefault({}),
-    /** Providers that may be used without being requested by name, where no better one is available. */
+    /** Providers that may be chosen automatically if no better one is available. */
     allow: listOf('"docker" and "process"', oneOf(['docker', 'process']), false).default([]),
-    /** Whether volumes of containers may be mounted images, which limits their size. */
+    /** Whether container volumes may be mounted disk images, which limits their size. */
     volumeImages: flag.default(true),
     callTimeoutMs: timeout.default(30_000),
     heartbeatMs: integer(100, MAX_TIMER_MS).default(30_000),
@@ -30,82 +30,80 @@ const hostingSchema = fields(
   'an object of settings',
 );
 
-/** Not for those who chat to choose: the API key of a project is sent to `baseUrl`. */
+/** Not configurable per chat, because the project's API key is sent to `baseUrl`. */
 const chatSchema = fields(
   {
-    /** Another address than Anthropic's. */
     baseUrl: text()
       .regex(/^https?:\/\/[^/]/, 'must start with http:// or https://')
       .optional(),
-    /** For chats that name no model. */
+    /** The default model of chats. */
     model: text(undefined, 1).default('claude-sonnet-5-5'),
   },
   'an object of settings',
 );
 
-/** The top-level `switchboard` object. */
 const settingsSchema = z.object(
   {
     naming: oneOf(['on-conflict', 'always', 'last-wins']).default('on-conflict'),
-    /** Whether names of tools and prompts are made to fit the APIs of all models, in the project `default`. */
+    /** Whether names of tools and prompts are adapted to the APIs of all models, in the project `default`. */
     names: oneOf(toolNamings).default('model-safe'),
     separator: text()
       .regex(/^[A-Za-z0-9_-]{1,8}$/, 'must be 1 to 8 letters, digits, underscores or hyphens')
       .default('__'),
-    /** How long the first list waits for servers that were never connected. */
+    /** How long the first list waits for servers that have never connected. */
     discoveryWaitMs: anyMs.default(3_000),
-    /** Items per page of a list; 0 puts all into one page. */
+    /** Items per page of a list; 0 disables paging. */
     pageSize: countOrNone.default(0),
-    /** How long a server may take to start and to complete its handshake. */
+    /** How long a server may take to start and complete its handshake. */
     connectTimeoutMs: positiveMs.default(60_000),
     maxMessageBytes: integer(1_024, 2 ** 30).default(64 * 2 ** 20),
-    /** How much is kept of events for clients that lost their connection, and how long after a stream has ended. */
+    /** How many bytes of events are kept for clients that reconnect, and for how long after a stream ended. */
     maxReplayBytes: integer(0, 2 ** 40).default(64 * 2 ** 20),
     replayMs: anyMs.default(60_000),
-    /** Who on this machine may use MCP without a token. */
+    /** Which users of this machine may use MCP without a token. */
     localAccess: oneOf(['user', 'everyone']).default('user'),
-    /** Whether servers that run as processes inherit proxies and certificate authorities. */
+    /** Whether server processes inherit proxy and certificate authority variables. */
     inheritNetwork: z.boolean().default(true),
-    /** Other origins than our own whose pages may call us. */
+    /** Other origins whose pages may call Switchboard. */
     allowedOrigins: listOf(
       'origins',
       text().refine(isOrigin, 'must be an origin as browsers write it, such as http://localhost:6274'),
       false,
     ).default([]),
-    /** Limits of one list of a server: tools, resources, templates or prompts. */
+    /** Limits of a single list of a server: tools, resources, templates or prompts. */
     maxListItems: count.default(20_000),
     maxListBytes: integer(1_024, 2 ** 30).default(16 * 2 ** 20),
-    /** Limits of the lists of all servers together. */
+    /** Limits of the lists of all servers combined. */
     maxCatalogItems: count.default(25_000),
     maxInstructionsBytes: integer(0, 1024 * 1024).default(8 * 1024),
     maxConnections: count.default(10_000),
-    /** How long a client may send or receive next to nothing while more is pending. */
+    /** How long a client may make almost no progress while data is pending. */
     slowClientMs: integer(10, MAX_TIMER_MS).default(30_000),
     maxSessions: count.default(10_000),
     sessionIdleMs: positiveMs.default(30 * 60_000),
     /** How many calls may wait for input from their clients, and for how long. */
     maxHeldCalls: countOrNone.default(1_000),
     inputWaitMs: positiveMs.default(5 * 60_000),
-    /** How often a silent stream is written to; a response that takes longer than this becomes a stream. */
+    /** How often a keep-alive is sent on a silent stream; a slower response becomes a stream. */
     keepAliveMs: integer(10, MAX_TIMER_MS).default(5_000),
-    /** How long calls in flight may take when Switchboard stops; 0 cancels them at once. */
+    /** How long calls in flight may continue when Switchboard stops; 0 cancels them immediately. */
     shutdownGraceMs: anyMs.default(10_000),
     startup: oneOf(startups).default('lazy'),
-    /** Whether Switchboard stops when a server fails that starts with it. */
+    /** Whether Switchboard stops if a server fails that starts with it. */
     onStartFailure: oneOf(['continue', 'abort']).default('continue'),
     concurrency: integer(1, 100_000).default(32),
-    /** How many calls may be queued for one replica. */
+    /** How many calls may be queued per replica. */
     queueLimit: count.default(1_000),
     timeoutMs: timeout.optional(),
     maxTimeoutMs: timeout.optional(),
     idleStopMs: anyMs.default(0),
-    /** The first and the longest wait before a lost server is retried. */
+    /** The first and the longest delay before a lost server is retried. */
     backoffFirstMs: positiveMs.default(1_000),
     backoffMaxMs: positiveMs.optional(),
-    /** How many failures in a row open the breaker, and for how long. */
+    /** How many consecutive failures open the breaker, and for how long. */
     breakerFailures: integer(1, 1_000).default(3),
     breakerOpenMs: positiveMs.default(60_000),
-    /** How many failed calls in a row eject a replica from its group, and for how long; 0 is never. */
+    /** How many consecutive failed calls eject a replica from its group, and for how long; 0 disables it. */
     ejectAfter: countOrNone.default(5),
     ejectMs: positiveMs.default(30_000),
     hosting: hostingSchema.prefault({}),
@@ -114,7 +112,6 @@ const settingsSchema = z.object(
   { error: (issue) => mustBe('an object of settings', issue.input) },
 );
 
-/** Defaults of servers that set no value themselves. */
 export type ServerDefaults = Pick<
   ServerConfig,
   'startup' | 'concurrency' | 'timeoutMs' | 'maxTimeoutMs' | 'idleStopMs'
@@ -126,10 +123,8 @@ export type ChatSettings = Settings['chat'];
 export type HostingSettings = Settings['hosting'];
 
 interface ReadSettings {
-  /** Both are undefined if there are problems. */
   settings?: Settings;
   defaults?: ServerDefaults;
-  /** The timeout that the file sets for all servers, if it is valid. */
   timeoutMs: number | undefined;
   problems: Problem[];
 }
@@ -144,7 +139,6 @@ export function isSetting(key: string): boolean {
   return settingKeys.includes(key);
 }
 
-/** Reads the `switchboard` object: the settings of all, and the defaults of servers. */
 export function readSettings(value: unknown): ReadSettings {
   const parsed = settingsSchema.safeParse(value ?? {});
   const { backoffFirstMs } = settingsSchema.parse({});
@@ -167,7 +161,7 @@ export function readSettings(value: unknown): ReadSettings {
     backoffMaxMs,
     ...rest
   } = parsed.data;
-  // If only one of two limits is set, the default of the other gives way.
+  // If only one of the two limits is set, the default of the other adapts.
   const timeoutMs = given ?? Math.min(DEFAULT_TIMEOUT_MS, maxTimeoutMs ?? DEFAULT_TIMEOUT_MS);
   return {
     settings: {
@@ -186,7 +180,7 @@ export function readSettings(value: unknown): ReadSettings {
   };
 }
 
-/** A setting without effect may change what clients see, so unknown settings are errors. */
+/** Unknown settings are errors, because ignoring one may change what clients see. */
 function unknownProblems(settings: unknown): Problem[] {
   if (!isObject(settings)) return [];
   return unknownKeys(Object.keys(settings), settingKeys).map(({ key, meant }) => ({
@@ -195,7 +189,7 @@ function unknownProblems(settings: unknown): Problem[] {
   }));
 }
 
-/** Scheme, host, and the port unless it is the default one: no path, no pattern. */
+/** Scheme, host and non-default port, without a path or pattern. */
 function isOrigin(value: string): boolean {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@*\s]+$/.test(value)) return false;
   const url = URL.parse(value);

@@ -5,15 +5,14 @@ import type { ServerConfig, ServerTransport } from './types.ts';
 import { fillPresent, resolveVariables } from './variables.ts';
 
 export interface StartCheck {
-  /** Why it cannot be started here. */
   problems: string[];
-  /** What it needs that may be elsewhere. */
+  /** Variables that are not set here but may be set elsewhere. */
   warnings: string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Whether a server could be started from here: its command and folder are there, and its variables are set. */
+/** Checks whether a server could start here: its command and folder exist, and its variables are set. */
 export function checkStart({ name, transport }: ServerConfig, environment: Environment): StartCheck {
   const lookup = (variable: string) => environment[variable];
   const { transport: filled, missing } = fillPresent(transport, lookup);
@@ -22,7 +21,7 @@ export function checkStart({ name, transport }: ServerConfig, environment: Envir
       `${name}: the variable ${variable} (in ${place}) is not set here: set it, give a default with \${${variable}:-…}, or keep it as a secret of the project "default"`,
   );
   try {
-    // Also what can only be wrong once all are there.
+    // Some checks need all values.
     if (missing.length === 0) resolveVariables(transport, name, lookup);
     const places = new Set(missing.map(({ place }) => place));
     const problems = programProblems(filled, environment, places).map((problem) => `${name}: ${problem}`);
@@ -32,7 +31,7 @@ export function checkStart({ name, transport }: ServerConfig, environment: Envir
   }
 }
 
-/** `unknown` are the places whose variables are not set: nothing can be said of them. */
+/** `unknown` has the fields with unset variables, which cannot be checked. */
 function programProblems(
   transport: ServerTransport,
   environment: Environment,
@@ -42,7 +41,7 @@ function programProblems(
   const { cwd } = transport;
   const folder =
     unknown.has('cwd') || isFolder(cwd) ? [] : [`the folder ${JSON.stringify(cwd)} does not exist`];
-  // A command in a folder that is not there is not there either.
+  // If the folder is missing, a command inside it is not reported too.
   const isCommandKnown = !unknown.has('command') && !unknown.has('env.PATH');
   const isInFolder = transport.command.includes('/') && transport.command.startsWith(cwd);
   return isCommandKnown && !(folder.length > 0 && isInFolder)
@@ -63,7 +62,7 @@ function commandProblems(
   return [`${shown} ${isThere(command) ? 'cannot be executed' : 'does not exist'}`];
 }
 
-/** On Windows the system adds what is missing of the name. */
+/** Windows adds the file extension. */
 function isProgram(path: string): boolean {
   const extensions = process.platform === 'win32' ? ['', '.exe', '.cmd', '.bat', '.com'] : [''];
   return extensions.some((extension) => {

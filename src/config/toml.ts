@@ -1,7 +1,6 @@
 import { parse, TomlError } from 'smol-toml';
 import { invalidConfiguration } from './problems.ts';
 
-/** A file of TOML as data. */
 export function readToml(text: string, file: string): Record<string, unknown> {
   try {
     return parse(text);

@@ -1,16 +1,16 @@
-/** Whether a tool is one of those that are named: by its name, or by a pattern in which `*` stands for anything. */
+/** Matches tools by name, or by a pattern in which `*` matches any text. */
 export function allowedBy(names: readonly string[]): (tool: { name: string }) => boolean {
   const patterns = names.map((name) => name.split('*'));
   return ({ name }) => patterns.some((parts) => fits(name, parts));
 }
 
-/** Which of its own tools a server offers here: those that it allows, but for those that it denies. */
+/** A server offers the tools that it allows and does not deny. */
 export interface ToolChoice {
   allow?: string[] | undefined;
   deny?: string[] | undefined;
 }
 
-/** Whether a tool is offered; undefined where all are. */
+/** Undefined if all tools are offered. */
 export function toolFilter(choice: ToolChoice | undefined): ((tool: string) => boolean) | undefined {
   if (choice?.allow === undefined && choice?.deny === undefined) return undefined;
   const isAllowed = allowedBy(choice.allow ?? ['*']);
@@ -18,7 +18,7 @@ export function toolFilter(choice: ToolChoice | undefined): ((tool: string) => b
   return (name) => isAllowed({ name }) && !isDenied({ name });
 }
 
-/** Each part is taken where it stands first, so that no pattern takes long, as one of RegExp could with many stars. */
+/** Matches each part at its first occurrence, in linear time; a RegExp with many stars could backtrack for long. */
 function fits(name: string, parts: readonly string[]): boolean {
   const [first, last] = [parts[0]!, parts.at(-1)!];
   if (parts.length === 1) return name === first;

@@ -1,11 +1,10 @@
 import type { eras, isolations, startups } from './choices.ts';
 import type { ToolChoice } from './tool-patterns.ts';
 
-/** How one MCP server is reached, as configured; `${VAR}` references are still in it. */
+/** Contains unresolved `${VAR}` references. */
 export type ServerTransport =
   | { type: 'stdio'; command: string; args: string[]; env: Record<string, string>; cwd: string }
   | { type: 'http' | 'sse'; url: string; headers: Record<string, string> }
-  /** One that Switchboard runs itself. */
   | { type: 'hosted'; id: string };
 
 export interface ServerConfig {
@@ -13,29 +12,29 @@ export interface ServerConfig {
   name: string;
   transport: ServerTransport;
   enabled: boolean;
-  /** Used in front of this server's names instead of its own name. */
+  /** Replaces the server's name in front of its tools. */
   prefix?: string;
-  /** On first use, or with Switchboard: one after the other, or all at once. */
+  /** On first use, or with Switchboard: sequentially or in parallel. */
   startup: (typeof startups)[number];
   isolation: (typeof isolations)[number];
-  /** The only era to connect in; `auto` is each client's own, if the server speaks both. */
+  /** The protocol era of its connections; with `auto`, that of each client if the server supports both. */
   era: (typeof eras)[number];
-  /** Servers of one group offer the same tools and share the load. */
+  /** Servers of a group offer the same tools and share the load. */
   group?: string;
   replicas: number;
-  /** What clients can prefer it by. */
+  /** Clients can prefer servers by label. */
   labels: Record<string, string>;
   /** How many calls each replica handles at a time. */
   concurrency: number;
-  /** How long a call may take, and how long it may take while it reports progress. */
+  /** The timeout of a call, and its maximum while the call reports progress. */
   timeoutMs: number;
   maxTimeoutMs: number;
-  /** How long it may be idle before it is stopped; 0 is never. */
+  /** How long the server may be idle before it is stopped; 0 means never. */
   idleStopMs: number;
-  /** Which of its tools are offered; undefined is all. */
+  /** Undefined offers all tools. */
   tools?: ToolChoice;
-  /** The project that stores it: its `${VAR}` references are then never filled from our environment. */
+  /** The project that stores it. Its `${VAR}` references are never resolved from our environment. */
   project?: string;
-  /** The versions of the project's secrets that it refers to; it is restarted when one changes. */
+  /** The versions of the project's secrets that it uses; it restarts when one changes. */
   secrets?: Record<string, string>;
 }

@@ -3,13 +3,10 @@ import { SwitchboardError } from '../errors.ts';
 import type { ServerEntry } from './entry.ts';
 import type { ServerTransport } from './types.ts';
 
-/** `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`. Anything else in braces is left as it is. */
+/** `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`. Any other text in braces is unchanged. */
 const reference = /\$\{(?:(?:env:)?([A-Za-z_]\w*)|input:([^}:]+))(?::-([^}]*))?\}/g;
 
-/**
- * Replaces references in a text. Behind its last brace none can end: looking for the end there once for each that begins
- * would take long.
- */
+/** Skips the text after the last brace, where the pattern would take quadratic time. */
 export function replaceReferences(
   text: string,
   pattern: RegExp,
@@ -25,15 +22,14 @@ function untilLastBrace(text: string): string {
 
 interface MissingVariable {
   name: string;
-  /** Where it is used, as in `env.TOKEN`. */
+  /** The field that uses it, such as `env.TOKEN`. */
   place: string;
-  /** Whether an editor would have asked the user for it. */
+  /** Whether it is an editor's input, which the editor would prompt for. */
   prompted: boolean;
 }
 
 /**
- * Puts values where a server's configuration refers to variables. Done when the server is connected and not when the
- * configuration is loaded, so that a missing variable fails one server, and values live no longer than needed.
+ * Runs on connect, not on load: a missing variable then fails one server only, and values are not kept longer than needed.
  */
 export function resolveVariables(
   transport: ServerTransport,
@@ -49,7 +45,7 @@ export function resolveVariables(
   return resolved;
 }
 
-/** The variables that a server refers to and that are not there, and its transport with all others filled in. */
+/** Fills in all variables that are set, and returns the others. */
 export function fillPresent(
   transport: ServerTransport,
   lookup: (name: string) => string | undefined,
@@ -58,7 +54,6 @@ export function fillPresent(
   return { transport: transport.type === 'hosted' ? transport : filled(transport, lookup, missing), missing };
 }
 
-/** The same for a server as it stands in a file. */
 export function unsetVariables(
   { command = '', args = [], env = {}, cwd = '', url = '', headers = {} }: ServerEntry,
   lookup: (name: string) => string | undefined,
@@ -68,7 +63,7 @@ export function unsetVariables(
   return missingVariables(transport, lookup);
 }
 
-/** The variables that a server refers to, without a default, and that are not there. */
+/** Names without duplicates; variables with a default are never missing. */
 export function missingVariables(
   transport: ServerTransport,
   lookup: (name: string) => string | undefined,
@@ -77,7 +72,7 @@ export function missingVariables(
   return [...new Set(missing.map(({ name, prompted }) => (prompted ? variableForInput(name) : name)))];
 }
 
-/** The transport with the values of variables in it. Those that are not there are added to `missing`. */
+/** Adds variables that are not set to `missing`. */
 function filled(
   transport: Exclude<ServerTransport, { type: 'hosted' }>,
   lookup: (name: string) => string | undefined,
@@ -108,14 +103,13 @@ function filled(
     : { ...transport, url: fill(transport.url, 'url'), headers: fillAll(transport.headers, 'headers') };
 }
 
-/** Puts values where a text refers to variables that are known, and leaves all else in it as it is. */
+/** Fills in known variables, and leaves other references unchanged. */
 export function fillKnown(text: string, lookup: (name: string) => string | undefined): string {
   return text.replace(reference, (whole, variable?: string) =>
     variable === undefined ? whole : (lookup(variable) ?? whole),
   );
 }
 
-/** The names of the variables that a text refers to, and whether they are an editor's inputs. */
 export function referencesIn(text: string): { name: string; isInput: boolean }[] {
   return [...untilLastBrace(text).matchAll(reference)].map(([, variable, input = '']) => ({
     name: variable ?? input,
@@ -123,12 +117,10 @@ export function referencesIn(text: string): { name: string; isInput: boolean }[]
   }));
 }
 
-/** The variables that a server's configuration refers to. */
 export function variablesOf(transport: ServerTransport): Set<string> {
   return variablesIn(textsOf(transport));
 }
 
-/** The variables that any of these refers to. */
 export function variablesIn(texts: readonly string[]): Set<string> {
   const references = texts.flatMap(referencesIn);
   return new Set(references.map(({ name, isInput }) => (isInput ? variableForInput(name) : name)));
@@ -145,7 +137,7 @@ function textsOf(transport: ServerTransport): string[] {
   }
 }
 
-/** An input's id may have characters that most shells cannot set a variable with: those become underscores. */
+/** Input ids may contain characters that shells do not allow in variable names; those become underscores. */
 export function variableForInput(id: string): string {
   return id.replace(/\W/g, '_');
 }
@@ -169,7 +161,7 @@ function needsVariables(
   });
 }
 
-/** What could not be checked while references stood in it. The values may be secret, so none is shown. */
+/** Checks that need resolved values. The errors do not show them, because they may be secret. */
 function checkResolved(transport: ServerTransport, serverName: string): void {
   const fail = (what: string): never => {
     throw new SwitchboardError(

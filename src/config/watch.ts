@@ -4,14 +4,14 @@ import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import { configurationFrom, readText, type WarningListener } from './load.ts';
 import type { Configuration } from './read.ts';
 
-/** An editor makes several changes for one save. */
+/** Editors make several changes per save. */
 const settleMs = 50;
-/** Used only where the system cannot watch folders. */
+/** If the system cannot watch folders. */
 const pollMs = 1_000;
 
 /**
- * Follows a configuration file: each time its contents have changed, tells the new configuration, or what is wrong with it.
- * Started before the first load, it misses no edit. It does not keep the process alive.
+ * Calls `onChange` with the new configuration or its error whenever the contents change. Start it before the first load to
+ * miss no edit. It does not keep the process alive.
  */
 export function watchConfiguration(
   path: string,
@@ -50,8 +50,8 @@ export function watchConfiguration(
 }
 
 /**
- * Folders and not the file, because editors write a new file and rename it over the old one. Events of other files count too:
- * a link on the way to the file may have moved. They only must not put off the check for as long as the folder is busy.
+ * Watches folders, because editors rename a new file over the old one. Events of other files also trigger a check, since a
+ * link in the path may have changed, but they do not restart the timer: a busy folder would delay the check indefinitely.
  */
 function followFolders(file: string, schedule: (startAgain: boolean) => void): () => void {
   const names = new Set([basename(file)]);
@@ -86,7 +86,7 @@ function followFolders(file: string, schedule: (startAgain: boolean) => void): (
   };
 }
 
-/** What a file has in it, or why that cannot be read; the key tells whether two of them are the same. */
+/** The key identifies the contents or the error. */
 function contentsOf(file: string): { key: string; read(): string } {
   try {
     const text = readText(file);
