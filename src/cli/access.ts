@@ -6,7 +6,6 @@ import { home } from '../home.ts';
 import { UnreachableError } from './exit.ts';
 import { complain, print } from './output.ts';
 
-/** Credentials for a Switchboard of this user. */
 export interface Pass {
   headers: Record<string, string>;
   /** Checks each connection before anything is sent: after a Switchboard exits, any program can listen on its port. */
@@ -14,8 +13,8 @@ export interface Pass {
 }
 
 /**
- * The token is sent to this machine only, and only if this user or root listens there: another program would have it. A
- * host name may have two addresses, so the address must be numeric.
+ * The token is sent only to a listener of this user or root on this machine: any other program could steal it. The address
+ * must be numeric, because a host name may resolve to several.
  */
 export async function passFor(address: string): Promise<Pass> {
   const { protocol, hostname, host } = new URL(address);
@@ -35,7 +34,7 @@ export async function passFor(address: string): Promise<Pass> {
   return { headers: { authorization: `Bearer ${token}` }, vet };
 }
 
-/** For the API, which only its own user may call: nothing is sent to programs of other users. */
+/** For the API, which only the user who runs it may call. */
 export async function apiPassFor(address: string): Promise<Pass> {
   if ((await ownerOfListener(address)) === 'others') throw notOurs(address);
   return passFor(address);
@@ -62,7 +61,7 @@ function notOurs(address: string): UnreachableError {
   );
 }
 
-/** Prints the token, and creates it if there is none. */
+/** Prints the token, creating it if necessary. */
 export function printToken(): void {
   const path = tokenPath(home());
   const existed = existsSync(path);

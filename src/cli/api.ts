@@ -10,12 +10,11 @@ interface ApiOptions {
   /** Sent as JSON. */
   body?: object;
   query?: Record<string, string | undefined>;
-  /** The change is rejected if the resource has another version by now. */
+  /** Rejects the change if the resource has a different version. */
   version?: number | null;
   timeoutMs?: number;
 }
 
-/** Sends one request to the API, and gives its response. */
 export async function callApi<View>(
   url: string,
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
@@ -38,12 +37,11 @@ export async function callApi<View>(
   throw refusalOf(url, response);
 }
 
-/** The error in a response. */
 export function refusalOf(url: string, response: Response): Error {
   return failureOf(response.status, contentOf(url, response));
 }
 
-/** A path of the API, with its parts encoded. */
+/** Encodes each part. */
 export function apiPath(...parts: string[]): string {
   return parts.map((part) => `/${encodeURIComponent(part)}`).join('');
 }
@@ -80,7 +78,7 @@ interface Failure {
   error?: { code?: string; message?: string; details?: Record<string, unknown> };
 }
 
-/** The API's error, with each of its problems on its own line. */
+/** The API's error, with each problem on its own line. */
 export function failureOf(status: number, content: unknown): SwitchboardError {
   const { code = '', message = `HTTP ${status}`, details = {} } = (content as Failure | null)?.error ?? {};
   const known = Object.hasOwn(errorTable, code) ? (code as ErrorCode) : 'internal';

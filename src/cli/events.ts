@@ -12,14 +12,14 @@ const MAX_BYTES = 256 * 1024 * 1024;
 
 type OnEvent = (type: string, data: unknown) => void;
 
-/** Why an event stream ended; without an error, the server or the signal ended it. */
+/** Without an error, the server or the signal ended the stream. */
 interface StreamEnd {
   error: Error | undefined;
 }
 
 /**
- * Reads an event stream of the API until it ends or `signal` aborts. Throws what `onEvent` throws, and the error of the API
- * if it responds with one instead of a stream or cannot be reached. With `json` the request is a POST.
+ * Reads an event stream until it ends or `signal` aborts. Throws what `onEvent` throws, and the API's error if there is no
+ * stream. With `json` the request is a POST.
  */
 export async function readEvents(
   base: string,
@@ -60,7 +60,7 @@ class EventExchange extends HttpExchange {
   private readonly resolve: (end: StreamEnd) => void;
   private readonly reject: (error: unknown) => void;
   private head: ResponseHead | undefined;
-  /** Of a response that is no stream. */
+  /** The body of a response that is not a stream. */
   private readonly body = new Gathered();
 
   constructor(

@@ -3,15 +3,14 @@ import type { RpcError } from '../protocol/jsonrpc.ts';
 
 export const exitCodes = {
   ok: 0,
-  /** The command ran, but its operation failed: a tool returned an error, a server did not respond. */
+  /** The command ran but the operation failed: a tool returned an error, a server did not respond. */
   failed: 1,
   /** The command line or a configuration file is invalid. */
   usage: 2,
-  /** There is no Switchboard at the address. */
+  /** No Switchboard responds at the address. */
   unreachable: 3,
 } as const;
 
-/** A JSON-RPC error response. */
 export class RpcFailure extends Error {
   readonly rpc: RpcError;
 
@@ -21,12 +20,10 @@ export class RpcFailure extends Error {
   }
 }
 
-/** There is no Switchboard at the address. */
 export class UnreachableError extends Error {}
 
 const usageErrors = new Set<string>(['invalid_config', 'invalid_input']);
 
-/** The command line is invalid. */
 export function usageError(message: string): SwitchboardError {
   return new SwitchboardError('invalid_input', message);
 }
@@ -37,12 +34,12 @@ export function exitCodeOf(error: unknown): number {
   return exitCodes.failed;
 }
 
-/** One Ctrl-C may arrive several times: from the terminal, and from the parent process. */
+/** One Ctrl-C may arrive twice: from the terminal and from the parent process. */
 const REPEAT_MS = 500;
 
 /**
- * Calls `stop` on the first signal, and `stopNow` on one that comes later while it still stops. SIGHUP only stops: a closed
- * terminal may send it several times. Returns a function that removes the handlers.
+ * Calls `stop` on the first signal, and `stopNow` on a later one. SIGHUP never calls `stopNow`, because a closed terminal
+ * may send it repeatedly. Returns a function that removes the handlers.
  */
 export function onStopSignals(stop: () => void, stopNow: () => void): () => void {
   let since: number | undefined;

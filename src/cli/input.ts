@@ -5,7 +5,7 @@ import { SwitchboardError } from '../errors.ts';
 import { home } from '../home.ts';
 import { usageError } from './exit.ts';
 
-/** The text of a file; `-` is stdin. */
+/** `-` reads stdin. */
 export async function readInput(path: string): Promise<string> {
   const bytes = path === '-' ? await buffer(process.stdin) : readBytes(path);
   try {
@@ -15,7 +15,6 @@ export async function readInput(path: string): Promise<string> {
   }
 }
 
-/** For messages. */
 export function inputName(path: string): string {
   return path === '-' ? 'stdin' : resolve(path);
 }
@@ -28,7 +27,7 @@ function readBytes(path: string): Buffer {
   }
 }
 
-/** The configuration file: the given one, or the first default one that exists. */
+/** The given file, or the first default file that exists. */
 export function findConfig(named: string | undefined): string {
   if (named !== undefined) return resolve(named);
   const defaults = ['mcp.json', '.mcp.json', join(home(), 'mcp.json')];

@@ -25,7 +25,7 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** A plain MCP client for the commands: one request, one response. */
+/** A minimal MCP client: one request, one response. */
 export class Client implements Receiver {
   private readonly channel: HttpChannel;
   private readonly pending = new Map<number, Pending>();
@@ -35,10 +35,10 @@ export class Client implements Receiver {
     this.channel = new HttpChannel({ url: endpoint, ...pass }, MAX_BYTES, this);
   }
 
-  /** Connects to all servers, or to those of a project. */
+  /** Without a project, connects to the endpoint of all projects. */
   static async connect(url: string, project?: string): Promise<Client> {
     if (project === undefined) await checkReachable(url);
-    // The API has the better error if there is no such project.
+    // The API has a better error for an unknown project.
     else await callApi(url, 'GET', projectPath(project));
     const client = new Client(endpointOf({ url, project }), await passFor(url));
     try {
@@ -48,7 +48,7 @@ export class Client implements Receiver {
         clientInfo: { ...identity(), name: 'switchboard-cli' },
       });
     } catch (error) {
-      // An open connection would keep the command from ending.
+      // An open connection would keep the process alive.
       await client.close();
       throw error;
     }
@@ -64,7 +64,7 @@ export class Client implements Receiver {
     });
   }
 
-  /** A whole list, page by page. */
+  /** All pages of a list. */
   async list(method: string, key: string): Promise<Record<string, unknown>[]> {
     const items: Record<string, unknown>[] = [];
     let cursor: unknown;
@@ -120,7 +120,6 @@ export async function projectNames(url: string): Promise<string[]> {
   return projects.map(({ name }) => name);
 }
 
-/** Throws if there is no Switchboard at the address. */
 export async function checkReachable(url: string): Promise<void> {
   try {
     const { status } = await request('GET', `${url}/healthz`, { timeoutMs: HEALTH_TIMEOUT_MS });

@@ -3,9 +3,6 @@ import { toolNamings } from '../config/choices.ts';
 import { DEFAULT_PROJECT, DEFAULT_URL, URL_VARIABLE } from './defaults.ts';
 import { usageError } from './exit.ts';
 
-/** Options that several commands share, and parsers of their values. */
-
-/** The options of every command that calls the API. */
 export interface ApiFlags {
   url: string;
   json?: boolean;
@@ -15,7 +12,6 @@ export interface ProjectFlags extends ApiFlags {
   project: string;
 }
 
-/** Adds a command that calls the API. */
 export function apiCommand(
   parent: Command,
   usage: string,
@@ -59,7 +55,7 @@ export function yesOption(): Option {
   return new Option('-y, --yes', 'do not ask for confirmation');
 }
 
-/** Accepts an address with or without the path of the endpoint. */
+/** Accepts an address with or without the endpoint's path. */
 function baseUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
@@ -100,17 +96,16 @@ export function daysOrNever(text: string): number | 'never' {
 
 type Pairs = Record<string, string>;
 
-/** NAME=value, repeatable. */
 export function pairs(option: string): (text: string, before?: Pairs) => Pairs {
   return (text, before = {}) => ({ ...before, ...pair(option, text, /^([^=]+)=(.*)$/s) });
 }
 
-/** NAME=value, or NAME: value as in HTTP. */
+/** Accepts NAME=value, and NAME: value as in HTTP. */
 export function header(text: string, before: Pairs = {}): Pairs {
   return { ...before, ...pair('--header', text.replace(/^([^=:\s]+):\s*/, '$1='), /^([^=:\s]+)=(.*)$/s) };
 }
 
-/** The error does not repeat the value, as Commander would: it may be a secret. */
+/** Unlike Commander's error, this one does not repeat the value, which may be secret. */
 function pair(option: string, text: string, form: RegExp): Pairs {
   const [, name, value] = form.exec(text) ?? [];
   if (name === undefined || value === undefined) throw usageError(`${option} takes NAME=value.`);

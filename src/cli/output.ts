@@ -1,15 +1,15 @@
-/** Characters that move the cursor or change the direction of text. Line breaks and tabs are fine. */
+/** Characters that move the cursor or change the text direction, except line breaks and tabs. */
 const unprintable = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 /** Colour sequences: ESC [ … m. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const colour = /\x1b\[[\d;:]{0,64}m/g;
 
-/** Untrusted text for a terminal: control characters are escaped, colours removed. */
+/** Makes untrusted text safe for a terminal: escapes control characters, removes colours. */
 export function printable(text: string): string {
   return text.replace(colour, '').replaceAll('\r\n', '\n').replace(unprintable, escaped);
 }
 
-/** JSON that a terminal can show; the escapes keep its value. */
+/** Escapes keep the parsed value unchanged. */
 export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(unprintable, escaped);
 }
@@ -18,7 +18,7 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Aligned columns. Tables that share `widths` are aligned with the tables before them. */
+/** Tables that share `widths` have aligned columns. */
 export function table(cells: string[][], widths: number[] = []): string {
   const rows = cells.map((row) => row.map(oneLine));
   for (const row of rows) {
@@ -36,7 +36,7 @@ export function table(cells: string[][], widths: number[] = []): string {
     .join('\n');
 }
 
-/** A table whose rows are cut to the width of the terminal. The JSON and `show` have the full text. */
+/** Cuts rows to the width of the terminal; JSON and `show` have the full text. */
 export function listTable(cells: string[][], widths?: number[]): string {
   const { isTTY, columns } = process.stdout;
   const text = table(cells, widths);
@@ -50,7 +50,6 @@ function cutLines(text: string, width: number): string {
     .join('\n');
 }
 
-/** Prints a list as a table, or as JSON. */
 export function printList<Item>(
   what: string,
   items: Item[],
@@ -61,7 +60,6 @@ export function printList<Item>(
   else print(items.length === 0 ? `no ${what}` : listTable(items.map(row)));
 }
 
-/** Prints text, or the value as JSON. */
 export function printResult(value: unknown, text: string, { json }: { json?: boolean }): void {
   if (json) printJson(value);
   else print(text);
@@ -77,7 +75,7 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${jsonText(value, 2)}\n`);
 }
 
-/** On one line, for commands that print a stream of values. */
+/** One line, for commands that print a stream of values. */
 export function printJsonLine(value: unknown): void {
   process.stdout.write(`${jsonText(value)}\n`);
 }
@@ -86,7 +84,7 @@ export function print(text: string): void {
   process.stdout.write(`${printable(text)}\n`);
 }
 
-/** A line whose parts are printable already, with colours of our own. */
+/** Prints a line that is already safe and may contain our own colours. */
 export function printColoured(line: string): void {
   process.stdout.write(`${line}\n`);
 }
@@ -95,7 +93,7 @@ export function complain(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
-/** A note on stderr, cut to the width of the terminal. */
+/** Prints to stderr, cut to the width of the terminal. */
 export function note(text: string): void {
   const { isTTY, columns } = process.stderr;
   const line = `note: ${oneLine(text)}`;
@@ -103,8 +101,8 @@ export function note(text: string): void {
 }
 
 /**
- * Handles errors of stdout that would end a command with a stack trace. A closed pipe (`| head -1`) is no failure; any other
- * error, such as a full disk, is reported once. Commands with their own listener handle it themselves.
+ * Keeps stdout errors from ending a command with a stack trace. A closed pipe (`| head -1`) is not a failure; other errors,
+ * such as a full disk, are reported once. Commands with their own listener handle them.
  */
 export function watchOutput(onError: (error: Error) => void): void {
   const { stdout, stderr } = process;
@@ -118,17 +116,17 @@ export function watchOutput(onError: (error: Error) => void): void {
   stderr.on('error', () => {});
 }
 
-/** Untrusted text as part of a line. */
+/** Makes untrusted text safe as part of a line. */
 export function oneLine(text: string): string {
   return printable(text.replace(colour, '').replace(/\s+/g, ' ').trim());
 }
 
-/** Some errors have a list of remedies after the first line. */
+/** Some errors list remedies after the first line. */
 export function firstLine(text: string): string {
   return oneLine(text.split('\n', 1)[0]!);
 }
 
-/** A time of the API in the user's time zone. */
+/** In the user's time zone. */
 export function localTime(time: string): string {
   const moment = new Date(time);
   const two = (part: number) => String(part).padStart(2, '0');
@@ -146,7 +144,6 @@ export function offerText(offer: Record<'tools' | 'resources' | 'prompts', numbe
     .join(', ');
 }
 
-/** The first line of a description, cut to a length. */
 export function summary(text: unknown, length = 80): string {
   if (typeof text !== 'string') return '';
   const line = text.trim().split('\n')[0] ?? '';

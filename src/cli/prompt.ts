@@ -5,15 +5,12 @@ import { exitCodes, usageError } from './exit.ts';
 import type { ApiFlags } from './options.ts';
 import { complain, printable, printResult } from './output.ts';
 
-/** Whether a user can be asked. Questions go to stderr, because stdout may be read by a program. */
+/** Prompts use stderr, because a program may read stdout. */
 export function canAsk(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/**
- * Asks on a terminal before something is removed. Scripts are not asked: they proceed, unless so much is lost that it
- * needs --yes.
- */
+/** Asks on a terminal before a removal. Scripts proceed without --yes, unless the loss is too large. */
 export async function confirmRemoval(
   question: string,
   { yes }: { yes?: boolean },
@@ -27,7 +24,7 @@ export async function confirmRemoval(
   return isConfirmed;
 }
 
-/** Removes something of the API, after a confirmation. Gives the exit code. */
+/** Returns the exit code. */
 export async function removeConfirmed(
   flags: ApiFlags & { yes?: boolean },
   question: string,
@@ -41,7 +38,7 @@ export async function removeConfirmed(
   return exitCodes.ok;
 }
 
-/** Asks for a value that is not shown on the screen. */
+/** Reads a value without echo. */
 export async function askHidden(question: string): Promise<string> {
   process.stderr.write(printable(question));
   const answer = await readAnswer('', new Writable({ write: (_chunk, _encoding, done) => done() }));
@@ -57,7 +54,7 @@ function readAnswer(question: string, output: Writable): Promise<string> {
       lines.close();
       process.exit(130);
     });
-    // Ctrl-D ends the input without an answer.
+    // Ctrl-D closes the input without an answer.
     lines.on('close', () => resolve(''));
     lines.question(question, (answer) => {
       resolve(answer);

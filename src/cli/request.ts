@@ -5,12 +5,12 @@ import type { ResponseHead } from '../channels/http-client/response-head.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { join } from '../protocol/jsonrpc.ts';
 
-/** More than any response of the API. */
+/** Larger than any response of the API. */
 const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
 export interface Response {
   status: number;
-  /** In lower case; empty if there is none. */
+  /** In lower case; empty if missing. */
   contentType: string;
   body: Buffer;
 }
@@ -20,14 +20,13 @@ interface RequestOptions {
   headers?: Record<string, string>;
   /** Checks the connection before anything is sent. */
   vet?: () => Promise<void>;
-  /** Sent as JSON. */
   json?: unknown;
 }
 
-/** The request was not sent: nothing listens at the address. */
+/** Nothing listens at the address, so the request was not sent. */
 export class NeverSentError extends Error {}
 
-/** One request on its own connection. Node's `fetch` takes 8 MB and longer to load than a command takes. */
+/** Uses one connection per request. Node's `fetch` needs 8 MB and takes longer to load than a command takes to run. */
 export async function request(method: string, address: string, options: RequestOptions): Promise<Response> {
   const { timeoutMs, headers = {}, vet, json } = options;
   const url = new URL(address);

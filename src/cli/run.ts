@@ -20,7 +20,7 @@ const exitHelp = `
 Exit codes: 0 success; 1 the operation failed (a tool or a server returned an error); 2 the command line or a
 configuration file is invalid; 3 there is no Switchboard at the address.`;
 
-/** Runs a command line, and gives the exit code. */
+/** Returns the exit code. */
 export async function run(words: string[]): Promise<number> {
   let exitCode: number = exitCodes.ok;
   // Words after -- belong to another program.
@@ -37,13 +37,13 @@ export async function run(words: string[]): Promise<number> {
       return exitCodeOf(error);
     }
     if (error.exitCode === 0) return exitCodes.ok;
-    // Commander has printed it as text already.
+    // Commander has already printed it as text.
     if (asJson) printError({ code: 'usage', message: usageMessage(error) });
     return exitCodes.usage;
   }
 }
 
-/** Each command loads its code when it runs: `up` needs no client, `check` no gateway. */
+/** Each command loads its code on demand: `up` needs no client, `check` no gateway. */
 function commands(asJson: boolean, setExitCode: SetExitCode): Command {
   const program = new Command('switchboard')
     .description('One MCP endpoint for all of your MCP servers.')
@@ -90,7 +90,7 @@ function report(error: unknown, asJson: boolean): void {
   printError({ code, message, ...details, ...rpc });
 }
 
-/** On one line, because some commands print a stream of JSON lines that this ends. */
+/** One line, because it may end a stream of JSON lines. */
 function printError(error: object): void {
   printJsonLine({ error });
 }

@@ -10,10 +10,7 @@ export interface TargetFlags {
   config?: string;
 }
 
-/**
- * Gives an action the address of a Switchboard: the running one, or, where a configuration file is named, one that
- * runs just for this command.
- */
+/** Passes `action` the address of the running Switchboard or, with a configuration file, of a temporary one. */
 export async function withSwitchboard<Result>(
   flags: TargetFlags,
   action: (url: string) => Promise<Result>,
@@ -50,7 +47,7 @@ export async function withSwitchboard<Result>(
   ).catch((error: unknown) => (signal.aborted ? exitNow() : Promise.reject(error)));
   let stopping: Promise<void> | undefined;
   const stop = () => {
-    // Nobody else has calls under way, and whoever has them wants them to end.
+    // Only this command uses it, so no calls need a grace period.
     stopping ??= app.stop(0);
     return stopping;
   };

@@ -14,7 +14,7 @@ interface CallsFlags extends ProjectFlags {
   follow?: boolean;
 }
 
-/** The largest page of the API. */
+/** The API's maximum. */
 const PAGE = 500;
 const POLL_MS = 1_000;
 
@@ -33,7 +33,7 @@ export async function calls(flags: CallsFlags): Promise<void> {
   else show(found.toReversed());
 }
 
-/** Polls for new calls, until Ctrl-C. */
+/** Polls for new calls until Ctrl-C. */
 async function follow(
   flags: CallsFlags,
   seen: Set<string>,
@@ -41,20 +41,20 @@ async function follow(
 ): Promise<void> {
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
-  // The reader of our output is gone.
+  // The reader of stdout has closed it.
   process.stdout.on('error', () => stop.abort());
   while (!stop.signal.aborted) {
     await delay(POLL_MS, undefined, { signal: stop.signal }).catch(() => {});
     if (stop.signal.aborted) return;
     const { calls: recent } = await newest(flags, Number.POSITIVE_INFINITY, seen);
-    // Records are written in batches, after their calls: new ones are found by id, not by time.
+    // Records are written in batches after their calls, so new ones are found by id, not by time.
     const fresh = recent.filter(({ id }) => !seen.has(id));
     for (const { id } of fresh) seen.add(id);
     if (fresh.length > 0) report(fresh.toReversed());
   }
 }
 
-/** The newest calls, newest first. With `seen`, paging ends at the first page that has a known call. */
+/** Newest first. With `seen`, paging stops at the first page with a known call. */
 async function newest(flags: CallsFlags, limit: number, seen?: Set<string>): Promise<CallList> {
   const found: CallView[] = [];
   let cursor: string | undefined;

@@ -24,10 +24,10 @@ interface Terminal extends Screen {
   stdin: NodeJS.ReadableStream;
 }
 
-/** The model and its tools have their own timeouts. */
+/** Long, because the model and its tools have their own timeouts. */
 const CHAT_TIMEOUT_MS = 24 * 60 * 60 * 1_000;
 
-/** Sends one message, or on a terminal one after the other. */
+/** Sends one message, or starts a conversation on a terminal. */
 export async function chat(project: string, words: string[], flags: ChatFlags): Promise<void> {
   const path = projectPath(project, 'chat');
   if (words.length === 0 && canAsk()) {
@@ -43,7 +43,7 @@ export async function chat(project: string, words: string[], flags: ChatFlags): 
   else await respond(path, flags, body, process, new AbortController().signal);
 }
 
-/** Until the input ends. Ctrl-C cancels the response in progress, and otherwise ends the conversation. */
+/** Runs until the input ends. Ctrl-C cancels the response in progress, or else ends the conversation. */
 export async function converse(path: string, flags: ChatFlags, terminal: Terminal): Promise<void> {
   const { stdin: input, stderr: output } = terminal;
   const lines = createInterface({ input, output, prompt: '> ', terminal: true });
@@ -64,7 +64,7 @@ export async function converse(path: string, flags: ChatFlags, terminal: Termina
   }
 }
 
-/** The messages of a failed response stay in the conversation; a rejected or cancelled one leaves it unchanged. */
+/** A failed response keeps its messages in the conversation; a rejected or cancelled one leaves it unchanged. */
 async function exchange(
   path: string,
   flags: ChatFlags,

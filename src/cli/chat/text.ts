@@ -2,13 +2,12 @@ import type { ChatView, ToolCallView } from '../../api/chat-views.ts';
 import { oneLine, printable, summary } from '../output.ts';
 
 export interface Screen {
-  /** For the text of the model. */
+  /** For the model's text. */
   stdout: NodeJS.WritableStream & { isTTY?: boolean };
-  /** For its tool calls. */
+  /** For tool calls. */
   stderr: NodeJS.WritableStream;
 }
 
-/** Shows a chat in progress. */
 export class ChatScreen {
   private readonly screen: Screen;
   private isInLine = false;

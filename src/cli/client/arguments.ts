@@ -12,10 +12,10 @@ const typeNames: Record<JsonType, string> = {
   array: 'a JSON array',
   null: 'null',
 };
-/** A schema may refer to itself. */
+/** Schemas may be recursive. */
 const MAX_DEPTH = 16;
 
-/** The arguments, if they are one JSON object; undefined if they are `key=value` words. */
+/** Undefined if the arguments are `key=value` words instead of one JSON object. */
 export function readObject(words: string[]): Record<string, unknown> | undefined {
   const [first] = words;
   if (words.length !== 1 || !first!.trimStart().startsWith('{')) return undefined;
@@ -24,7 +24,7 @@ export function readObject(words: string[]): Record<string, unknown> | undefined
   throw usageError(`The arguments are not a JSON object: ${first}`);
 }
 
-/** Reads `key=value` words by the input schema of the tool. A value without a schema is JSON if it is valid, else text. */
+/** Parses `key=value` words by the tool's input schema. Without a schema, a value is JSON if it parses, else text. */
 export function readWords(words: string[], inputSchema: unknown): Record<string, unknown> {
   const root = isSchema(inputSchema) ? inputSchema : {};
   const properties = isSchema(root.properties) ? root.properties : {};
@@ -43,7 +43,7 @@ function readValue(key: string, text: string, types: ReadonlySet<JsonType> | und
   const parsed = parse(text);
   if (types === undefined) return parsed === undefined ? text : parsed;
   const isText = types.has('string');
-  // To send null, users leave the key out, or write the arguments as JSON.
+  // Where text is allowed, `null` and quoted values stay text; null needs JSON arguments.
   if (
     parsed !== undefined &&
     fits(parsed, types) &&
@@ -64,7 +64,7 @@ function fits(value: unknown, types: ReadonlySet<JsonType>): boolean {
   return types.has(typeof value as JsonType);
 }
 
-/** The types that a schema allows; undefined if it does not restrict them. */
+/** Undefined if the schema allows any type. */
 function typesOf(schema: unknown, root: Schema, depth = 0): Set<JsonType> | undefined {
   if (!isSchema(schema) || depth > MAX_DEPTH) return undefined;
   if (typeof schema.$ref === 'string') return typesOf(referred(schema.$ref, root), root, depth + 1);

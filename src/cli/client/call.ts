@@ -17,7 +17,6 @@ interface ToolResult {
   isError?: boolean;
 }
 
-/** Calls a tool, and prints the result. */
 export async function call(tool: string, words: string[], flags: CallFlags): Promise<number> {
   const given = words.length === 0 ? {} : readObject(words);
   const result = await withSwitchboard(flags, async (url) => {
@@ -34,7 +33,7 @@ export async function call(tool: string, words: string[], flags: CallFlags): Pro
   return result.isError ? exitCodes.failed : exitCodes.ok;
 }
 
-/** Also finds a tool by its qualified name, which clients do not list. */
+/** Also finds a tool by its qualified name, which is not listed to clients. */
 async function inputSchemaOf(
   tool: string,
   client: Client,
@@ -46,7 +45,7 @@ async function inputSchemaOf(
   const projects = project === undefined ? await projectNames(url) : [project];
   for (const name of projects) {
     const { tools } = await callApi<{ tools: ToolView[] }>(url, 'GET', projectPath(name, 'tools'));
-    // At the endpoint of all projects, tools of other projects have the project's name in front.
+    // The endpoint of all projects puts the project's name in front of tools of other projects.
     const isNamed = ({ qualified_name: own }: ToolView) =>
       own === tool || (project === undefined && tool.startsWith(name) && tool.endsWith(own));
     const found = tools.find(isNamed);

@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from 'commander';
 import { DEFAULT_PROJECT, listable, type SetExitCode } from '../defaults.ts';
 import { anyProjectOption, jsonOption, projectOption, urlOption } from '../options.ts';
 
-/** Commands that use a running Switchboard as clients do. */
+/** Commands that act as a client of a running Switchboard. */
 export function addClientCommands(program: Command, setExitCode: SetExitCode): void {
   program
     .command('ls')

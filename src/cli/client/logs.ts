@@ -16,7 +16,7 @@ interface LogsFlags {
 
 const hostless = new Set<string>(['no_database', 'not_found']);
 
-/** Shows the last lines of a server's log, and of a hosted server also new ones. */
+/** Shows the last log lines of a server; for a hosted server it can also follow new ones. */
 export async function logs(server: string, flags: LogsFlags): Promise<number> {
   const hosted = await hostedNamed(server, flags);
   const { project = DEFAULT_PROJECT } = flags;
@@ -26,7 +26,7 @@ export async function logs(server: string, flags: LogsFlags): Promise<number> {
     await serverLog(server, project, flags);
     return exitCodes.ok;
   } catch (error) {
-    // Without -P, a hosted server of another project is meant if only one has the name.
+    // Without -P, falls back to a hosted server of another project if the name is unique.
     const isUnknown = error instanceof SwitchboardError && error.code === 'not_found';
     if (!isUnknown || hosted.length === 0) throw error;
     if (hosted.length > 1) throw ambiguous(server, hosted);
@@ -34,7 +34,7 @@ export async function logs(server: string, flags: LogsFlags): Promise<number> {
   }
 }
 
-/** None without a database, or if the Switchboard is too old to host servers. */
+/** Empty without a database, or if the Switchboard is too old to host servers. */
 async function hostedNamed(server: string, flags: LogsFlags): Promise<HostedView[]> {
   try {
     return (await allHosted(flags)).filter(({ id, name }) => id === server || name === server);
@@ -67,7 +67,7 @@ function lineText({ at, line }: HostedLine): string {
 async function followLog(server: HostedView, url: string, asJson: boolean): Promise<number> {
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
-  // The reader of our output is gone.
+  // The reader of stdout has closed it.
   process.stdout.on('error', () => stop.abort());
   const show = (type: string, data: unknown) => {
     if (type !== 'line') return;

@@ -30,7 +30,7 @@ export async function ls(what: Listable, flags: LsFlags): Promise<number> {
   return items.length === 0 && missing.some(hasFailed) ? exitCodes.failed : exitCodes.ok;
 }
 
-/** Names servers whose items are missing in the list; on stderr, because the list is on stdout. */
+/** Reports servers whose items are missing, on stderr to keep stdout clean. */
 function reportMissing(missing: ServerView[], { json }: LsFlags): void {
   if (missing.length === 0) return;
   if (json) {
@@ -78,7 +78,7 @@ async function listServers(
   url: string,
   project: string | undefined,
 ): Promise<{ servers: ServerView[]; projects: string[] }> {
-  // The first list connects to the servers; without it, all would be idle.
+  // Listing tools connects the servers; otherwise all would be idle.
   const client = await Client.connect(url, project);
   await client.list('tools/list', 'tools');
   await client.close();

@@ -7,14 +7,14 @@ import type { ProjectFlags } from '../options.ts';
 import { complain, oneLine, printable, printColoured, printJsonLine } from '../output.ts';
 import { eventNotes, stateColumn, subjectOf } from '../server/text.ts';
 
-/** The first event of each server has no state before it. */
+/** The first event of each server has no previous state. */
 type WatchEvent = Omit<ServerEvent, 'from'> & { from: ServerEvent['from'] | null };
 
-/** Shows the state of servers, and every change, until Ctrl-C. */
+/** Shows server states and every change until Ctrl-C. */
 export async function watch(names: string[], flags: ProjectFlags): Promise<number> {
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
-  // The reader of our output is gone.
+  // The reader of stdout has closed it.
   process.stdout.on('error', () => stop.abort());
 
   let show = (_event: WatchEvent): void => {};
@@ -55,7 +55,7 @@ function linePrinter(servers: ServerView[]): (event: WatchEvent) => void {
   return (event) => printColoured(watchLine(event, width, isColoured));
 }
 
-/** Room for the name, and for the number of a replica if there are several. */
+/** Leaves room for the replica's number if there are several. */
 function labelWidth({ name, replicas }: ServerView): number {
   return oneLine(name).length + (replicas.length > 1 ? `/${replicas.length}`.length : 0);
 }

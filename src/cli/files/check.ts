@@ -18,7 +18,7 @@ export async function check(path: string, flags: { json?: boolean }): Promise<nu
     ...(group === undefined ? {} : { group }),
     replicas,
   }));
-  // Replicas get this variable when they start.
+  // Set for each replica when it starts.
   const environment = { SWITCHBOARD_REPLICA: '1', ...process.env };
   const checks = servers.filter(({ enabled }) => enabled).map((server) => checkStart(server, environment));
   const problems = checks.flatMap((found) => found.problems);

@@ -18,7 +18,7 @@ import { usageError } from '../exit.ts';
 import { inputName, readInput } from '../input.ts';
 import { complain, counted, print, printJson } from '../output.ts';
 
-/** A Switchboard on this machine responds at once. */
+/** A local Switchboard responds immediately. */
 const STATUS_TIMEOUT_MS = 2_000;
 
 export interface ImportFlags {
@@ -53,7 +53,7 @@ export async function importServers(path: string, flags: ImportFlags): Promise<v
 async function intoFile(imported: ImportedServers, target: string, flags: ImportFlags): Promise<void> {
   const { mcpServers } = imported;
   const present = await readPresent(target);
-  // A file in the form of VS Code keeps that form: a file cannot have both.
+  // A file must not have both keys, so VS Code's stays.
   const key = present.servers === undefined ? 'mcpServers' : 'servers';
   const known = (present[key] ?? {}) as Record<string, unknown>;
   const [unchanged, different] = partition(Object.keys(mcpServers), (name) =>
@@ -68,7 +68,7 @@ async function intoFile(imported: ImportedServers, target: string, flags: Import
   }
   if (different.length > 0) {
     const written = Object.fromEntries(different.map((name) => [name, mcpServers[name]]));
-    // A link stays; its target is written.
+    // Writes the target of a link, not the link itself.
     replacePrivateFile(
       existsSync(target) ? realpathSync(target) : target,
       `${JSON.stringify({ ...present, [key]: { ...known, ...written } }, null, 2)}\n`,
@@ -95,11 +95,10 @@ function partition<Item>(items: Item[], fits: (item: Item) => boolean): [fitting
   return [items.filter(fits), items.filter((item) => !fits(item))];
 }
 
-/** What the user still has to do for servers that are now in a file. */
 function fileNotes({ mcpServers, notes }: ImportedServers, names: string[], target: string): string[] {
   const unset = names.flatMap((name) =>
     unsetVariables(mcpServers[name]!, (variable) => process.env[variable])
-      // Another note says so already.
+      // Skips variables that another note already mentions.
       .filter((variable) => !notes.some((note) => saysToSet(note, variable)))
       .map(
         (variable) =>
@@ -118,7 +117,6 @@ function saysToSet(note: string, variable: string): boolean {
   return note.includes(`the variable ${variable}`) || note.includes(`replace \${${variable}}`);
 }
 
-/** Warns if the running Switchboard reads another file. */
 async function otherFileNotes(target: string, url: string): Promise<string[]> {
   const status = await callApi<{ config?: unknown }>(url, 'GET', '/status', {
     timeoutMs: STATUS_TIMEOUT_MS,
@@ -152,7 +150,7 @@ async function intoProject(imported: ImportedServers, project: string, flags: Im
       query: { replace: String(flags.force === true) },
     },
   ).catch(withAdvice);
-  // The note of the file about a secret says more than that it is not set.
+  // The file's note about a secret says more than that it is not set.
   const isNews = (note: string) => !notes.some((known) => known.startsWith(note));
   const allNotes = [...notes, ...done.notes.filter(isNews)];
   if (flags.json) {
@@ -177,7 +175,7 @@ function withAdvice(error: unknown): never {
 
 async function readPresent(path: string): Promise<Record<string, unknown>> {
   if (!existsSync(path)) return {};
-  // Do not add to an invalid file.
+  // Fails if the existing file is invalid.
   await loadConfiguration(path);
   try {
     return JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;

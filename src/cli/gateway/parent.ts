@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 
-/** Programs have no event for it. */
+/** There is no event for the exit of a parent. */
 const POLL_MS = 1_000;
 
 /**
- * Calls `gone` when the npm or npx that started us has ended, or bin/switchboard.js where that has only launched us. npm
- * starts us through a shell, and passes SIGTERM on to that and not to us: whoever ends npm would leave us behind. So would
- * whoever kills the launcher, which is what he has started. Other parents may go before us, and so may npm for whoever
- * leads a session of its own (setsid).
+ * Calls `gone` when npm, npx or the launcher bin/switchboard.js that started us exits. npm runs us in a shell and sends
+ * SIGTERM only to that shell, and a killed launcher sends nothing, so we would be orphaned. Other parents may exit first,
+ * and so may npm if we lead our own session (setsid).
  */
 export function onParentGone(gone: () => void): void {
   const isLaunched = process.env.SWITCHBOARD_LAUNCHER === String(process.ppid);
@@ -22,7 +21,7 @@ export function onParentGone(gone: () => void): void {
   timer.unref();
 }
 
-/** Our parent, and where that is a shell with a command of npm, npm itself: the shell outlives it where it was killed. */
+/** The parent, and npm if the parent is npm's shell, which survives when npm is killed. */
 function ancestorsNow(): string {
   const parent = process.ppid;
   const isShell = /^[^\0]*sh\0-c\0/.test(read(`/proc/${parent}/cmdline`));
@@ -37,13 +36,13 @@ function leadsSession(): boolean {
   return statOf(process.pid)[3] === String(process.pid);
 }
 
-/** What Linux tells of a process behind its name, which may have any sign in it: state, parent, group, session. */
+/** The fields after the name, which may contain any character: state, parent, group, session. Linux only. */
 function statOf(pid: number): string[] {
   const text = read(`/proc/${pid}/stat`);
   return text.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 
-/** Empty where there is no such file, as on other systems. */
+/** Empty if the file does not exist, as on other systems. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');

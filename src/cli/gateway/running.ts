@@ -18,16 +18,16 @@ export interface BridgeFlags {
   config?: string;
 }
 
-/** How long one that may come back by itself is waited for. */
+/** How long to wait for a Switchboard that may be restarting. */
 const RETURN_MS = 15_000;
-/** How long one that we started may take, as long as it has not ended. */
+/** How long a Switchboard that we started may take, unless it exits. */
 const START_MS = 120_000;
-/** A Switchboard that was started for a bridge ends when it has had no client for this long. */
+/** A Switchboard started for a bridge exits after this long without a client. */
 const IDLE_EXIT_SECONDS = 300;
-/** As `npm start` does it: a heap that begins small collects its garbage too often. */
+/** As in `npm start`: a small initial heap causes too many garbage collections. */
 const HEAP_FLAG = '--initial-heap-size=128';
 
-/** The one at this address, which is started where it does not run. */
+/** Connects to the Switchboard at an address, and starts it if necessary. */
 export function switchboardAt(flags: BridgeFlags): Switchboard {
   let starting: Promise<void> | undefined;
   let wasThere = false;
@@ -41,7 +41,7 @@ export function switchboardAt(flags: BridgeFlags): Switchboard {
       starting ??= ensureRunning(flags, wasThere)
         .then(async () => {
           wasThere = true;
-          // Where it was our own, one of another user is none that comes back.
+          // If it ran as this user before, one of another user is not accepted in its place.
           pass = await (pass.vet === undefined ? passFor : apiPassFor)(flags.url);
         })
         .finally(() => {
@@ -53,7 +53,7 @@ export function switchboardAt(flags: BridgeFlags): Switchboard {
   };
 }
 
-/** One that was there may be about to come back: then it is waited for, also where we cannot start one ourselves. */
+/** If it ran before, it may be restarting: waits for it even if starting one fails. */
 async function ensureRunning(flags: BridgeFlags, wasThere: boolean): Promise<void> {
   const { url } = flags;
   if (await isRunning(url)) {
@@ -69,7 +69,7 @@ async function ensureRunning(flags: BridgeFlags, wasThere: boolean): Promise<voi
       if (!wasThere) await checkConfig(flags);
       return;
     }
-    // Two bridges may start at once: the one that lost finds the other's.
+    // If two bridges start one at the same time, the loser uses the winner's.
     if (started?.hasEnded() && !wasThere && !(await isRunning(url))) break;
     await delay(50);
   }
@@ -79,7 +79,7 @@ async function ensureRunning(flags: BridgeFlags, wasThere: boolean): Promise<voi
   );
 }
 
-/** Whoever names a file expects its servers, and not those that somebody else has started Switchboard with. */
+/** Rejects a running Switchboard that uses another file than `--config`. */
 async function checkConfig({ url, config }: BridgeFlags): Promise<void> {
   if (config === undefined) return;
   const { config: present } = await callApi<{ config?: string }>(url, 'GET', '/status');
@@ -97,7 +97,7 @@ function realPath(path: string): string {
 
 interface Started {
   hasEnded(): boolean;
-  /** Goes on without it. */
+  /** Lets this process exit before the child. */
   leave(): void;
 }
 

@@ -18,18 +18,17 @@ export interface UpFlags {
   startup?: AppOptions['startup'];
   onStartFailure?: AppOptions['onStartFailure'];
   exitWhenIdle?: number;
-  /** False where it was refused. */
+  /** False with --no-database. */
   database?: boolean;
   json?: boolean;
 }
 
 /**
- * Large messages pass through as buffers outside of the heap. By default V8 walks the whole heap after every 20 MB
- * of them, which was half of the CPU time of 1 MB results; with this flag they count as the rest of the memory does.
+ * Large messages are buffers outside the heap. By default V8 collects the whole heap after every 20 MB of them, which took
+ * half of the CPU time of 1 MB results; with this flag they count like other memory.
  */
 const COUNT_BUFFERS_LIKE_HEAP = '--external-memory-accounted-in-global-limit';
 
-/** Runs Switchboard until it is told to stop. */
 export async function up(flags: UpFlags): Promise<void> {
   setFlagsFromString(COUNT_BUFFERS_LIKE_HEAP);
   const configPath = findConfig(flags.config);
@@ -39,18 +38,18 @@ export async function up(flags: UpFlags): Promise<void> {
   onStopSignals(
     () => stop.abort(),
     () => {
-      // A child that cares for neither the end of its input nor SIGTERM must not outlive us.
+      // A child that ignores the end of its input and SIGTERM must not outlive us.
       kill.abort();
       process.exit(130);
     },
   );
 
-  // One that was started for a bridge outlives it.
+  // A Switchboard started for a bridge outlives it.
   if (flags.exitWhenIdle === undefined) onParentGone(() => stop.abort());
 
-  // Whoever read what we print may go away before we do.
+  // The reader of our output may exit first.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
-  // A fault in one request must not end everybody else's; it is shown, and is a bug.
+  // A bug in one request must not end the others.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => show.warning(`internal error: ${(error as Error)?.stack ?? error}`));
   }
@@ -84,14 +83,14 @@ export async function up(flags: UpFlags): Promise<void> {
   await app.stop();
 }
 
-/** A server's address stands in the environment and not in a flag: there is a password in it. */
+/** The URL comes from the environment, not from a flag, because it contains a password. */
 function databaseFor({ database }: UpFlags): AppOptions['database'] {
   const { DATABASE_URL: url = '', SWITCHBOARD_SECRET_KEY: secretKey } = process.env;
   if (database === false || url === 'none') return { mode: 'none' };
   return url === '' ? { mode: 'embedded', secretKey } : { mode: 'server', url, secretKey };
 }
 
-/** Undefined where the user has stopped it before it was there. */
+/** Undefined if stopped during the start. */
 async function startUnlessStopped(...start: Parameters<typeof startApp>): Promise<App | undefined> {
   try {
     return await startApp(...start);
@@ -125,7 +124,7 @@ function jsonReporter(): Reporter {
   };
 }
 
-/** How a server stands, for those who take events. */
+/** An event with the current state. */
 function unchanged(server: ServerView): ServerEvent {
   return { time: new Date().toISOString(), server, replica: null, from: server.state };
 }
@@ -155,10 +154,10 @@ function textReporter(): Reporter {
   const server = (event: ServerEvent) => {
     const { state, error } = subjectOf(event);
     const label = labelOf(event);
-    // A server that is started says in a moment how that went.
+    // The result of the start follows shortly.
     if (isStopping || state === 'starting' || (state === 'stopped' && event.from === 'idle')) return;
     const text = serverText(event);
-    // One that is down for long is told of once, not with every try.
+    // Repeated failures with the same error are shown once.
     const news = error === null ? text : `${state} ${error}`;
     if (shown.get(label) === news) return;
     shown.set(label, news);
@@ -197,7 +196,7 @@ function serverText(event: ServerEvent): string {
   return `  ${marks[state]} ${labelOf(event).padEnd(20)} ${stateColumn(state, false)} ${eventNotes(event)}`.trimEnd();
 }
 
-/** With the project in front, where it is another than that of the file. */
+/** Adds the project, unless it is the default one. */
 function labelOf(event: ServerEvent): string {
   const { label } = subjectOf(event);
   const { project } = event.server;

@@ -74,7 +74,7 @@ export async function startHosted(name: string, flags: WaitFlags): Promise<numbe
   return settle(await changeLifecycle('start', name, flags), flags, since);
 }
 
-/** Changes a server, and waits until it is ready with the change or has failed. */
+/** Waits until the server is ready with the change or has failed. */
 export async function changeHosted(
   name: string,
   words: string[],
@@ -140,7 +140,7 @@ export async function removeHosted(
   return exitCodes.ok;
 }
 
-/** Removes the volumes of a server that is already removed. */
+/** Removes the volumes of a server that was removed before. */
 async function removeVolumes(name: string, flags: Flags & { yes?: boolean }): Promise<number> {
   const { project = DEFAULT_PROJECT } = flags;
   const question = `There is no hosted server ${name}. Remove the volumes of a removed server of that name in the project ${project}?`;
@@ -158,7 +158,7 @@ function keptText({ name, project, volume_names }: HostedView): string {
   return `; its volumes are kept for the next server of that name${names}\nTo remove them: switchboard rm ${name} --volumes${projectFlag(project)}`;
 }
 
-/** Secrets outlive the server: others may use them later. */
+/** Secrets are kept when the server is removed, since other servers may use them. */
 function noteUnused(secrets: string[], project: string): void {
   if (secrets.length === 0) return;
   complain(

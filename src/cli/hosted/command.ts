@@ -125,7 +125,6 @@ function detachOption(): Option {
   return new Option('-d, --detach', 'do not wait until it is ready');
 }
 
-/** The options of `host` and of `hosted set`. */
 function addSettings(command: Command): Command {
   return command
     .argument('[command...]', "after --: the command to run instead of the image's own, with its arguments")

@@ -7,7 +7,6 @@ interface Query {
   project?: string | undefined;
 }
 
-/** The hosted servers of one project, or of all. */
 export async function allHosted({ url, project }: Query): Promise<HostedView[]> {
   const { servers } = await callApi<{ servers: HostedView[] }>(url, 'GET', '/mcp/servers', {
     query: { project },
@@ -15,7 +14,6 @@ export async function allHosted({ url, project }: Query): Promise<HostedView[]> 
   return servers;
 }
 
-/** Finds a hosted server by its name or id. */
 export async function findHosted(server: string, query: Query): Promise<HostedView> {
   const servers = await allHosted(query);
   const found = servers.filter(({ id, name }) => id === server || name === server);

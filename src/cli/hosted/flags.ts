@@ -1,6 +1,5 @@
 import { usageError } from '../exit.ts';
 
-/** The options of `host` and `hosted set`. */
 export interface HostFlags {
   volume?: string[];
   env?: Record<string, string>;
@@ -17,14 +16,12 @@ export interface HostFlags {
   writableRoot?: boolean;
 }
 
-/** The options of `hosted set` only. */
 export interface ChangeFlags extends HostFlags {
   image?: string;
   arg?: string[];
   unsetEnv?: string[];
 }
 
-/** The request for a new hosted server. */
 export function newHosted(
   image: string | undefined,
   words: string[],
@@ -32,7 +29,7 @@ export function newHosted(
 ): object {
   const { name, project, provider } = flags;
   const isProcess = provider === 'process';
-  // A process has no image: the first word is its command.
+  // A process has no image, so the first word is its command.
   const [command, ...args] = isProcess && image !== undefined ? [image, ...words] : words;
   if (isProcess && command === undefined) {
     throw usageError(
@@ -49,7 +46,6 @@ export function newHosted(
   };
 }
 
-/** The request to change a hosted server. */
 export function changesOf(words: string[], flags: ChangeFlags): object {
   const { image, arg, env, unsetEnv = [] } = flags;
   const [command, ...args] = words;

@@ -60,7 +60,7 @@ export function hostedText(server: HostedView, now: Date): string {
   return table(rows.flatMap(([what, value]) => (value === null ? [] : [[what, oneLine(value)]])));
 }
 
-/** Where it serves MCP on this machine; null if it does not, or that is not known. */
+/** Its MCP endpoint on this machine; null if there is none or it is unknown. */
 export function endpointOf({ url, path, stdio_bridge }: HostedView): string | null {
   return url === null || stdio_bridge ? url : `${url}${path}`;
 }
@@ -83,7 +83,7 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1024 ** 2).toFixed(1)} MB`;
 }
 
-/** Empty if it does not run. */
+/** Empty if the server is not running. */
 export function uptimeText({ uptime_seconds: seconds }: Pick<HostedView, 'uptime_seconds'>): string {
   if (seconds === null) return '';
   if (seconds < 120) return `up ${Math.floor(seconds)} s`;

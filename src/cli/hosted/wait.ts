@@ -9,14 +9,14 @@ import { hostedPath } from './find.ts';
 import { endpointOf, hostedNotes, statusText } from './text.ts';
 
 const POLL_MS = 500;
-/** States that change without the user. */
+/** States that change without user action. */
 const transient = new Set(['starting', 'restarting']);
-/** Tools are listed a moment after a server is ready; a server that lists none is still ready. */
+/** Tools are listed shortly after a server becomes ready; a server without tools is still ready. */
 const TOOL_POLLS = 6;
-/** It has 10 s to exit, and the provider some more. */
+/** The server has 10 s to exit, plus time for the provider. */
 const STOP_TIMEOUT_MS = 60_000;
 
-/** Waits until a server is ready or has failed. Shows its log since then, with the progress of a pull. */
+/** Waits until a server is ready or has failed, and shows its log, including the progress of a pull. */
 export async function untilSettled(
   server: HostedView,
   { url, json }: ApiFlags,
@@ -29,7 +29,7 @@ export async function untilSettled(
     const { at, line } = data as HostedLine;
     if (type === 'line' && !json && Date.parse(at) >= since.getTime()) complain(`  ${firstLine(line)}`);
   };
-  // Without its log, the status still shows the result.
+  // The status shows the result even if the log fails.
   const log = readEvents(url, `${hostedPath(server, 'logs')}?follow=1`, show, done.signal).catch(() => {});
   let current = server;
   let toolPolls = 0;
@@ -59,9 +59,9 @@ export async function untilStopped(server: HostedView, url: string): Promise<Hos
   return current;
 }
 
-/** Reports the result, with `advice` if it failed. Gives the exit code. */
+/** Returns the exit code. `advice` is shown on failure. */
 export function reportSettled(server: HostedView, { json }: ApiFlags, advice: string): number {
-  // A server that is ready and has an error could not be changed.
+  // A ready server with an error does not run with its latest change.
   const isOk = server.status === 'ready' && server.error === null;
   if (json) printJson(server);
   else if (isOk) print(readyText(server));
@@ -80,7 +80,7 @@ function failureText(server: HostedView, advice: string): string {
   const { name, status, error } = server;
   if (transient.has(status))
     return `${name} is still ${statusText(status)}; see: switchboard logs -f ${name}`;
-  // An error may be a list of remedies, one on each line.
+  // An error may list remedies, one per line.
   const reasons = (error ?? '').split('\n').map(oneLine);
   const next = hostedNotes({ ...server, error: null }, new Date());
   const notes = [reasons.join('\n  '), next].filter((note) => note !== '').join(' · ');

@@ -12,7 +12,6 @@ export async function listProducts(flags: ProjectFlags): Promise<void> {
   printList('products', products, productRow, flags);
 }
 
-/** Installs or upgrades a product, and shows the changes. */
 export async function installProduct(file: string, flags: ProjectFlags): Promise<void> {
   const body = parseManifest(await readInput(file), inputName(file));
   const path = projectPath(flags.project, 'products');

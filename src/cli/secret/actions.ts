@@ -15,7 +15,7 @@ export async function listSecrets(flags: ProjectFlags): Promise<void> {
   printList('secrets', await secretsOf(flags), secretRow, flags);
 }
 
-/** `more` are words after the name: a value there is refused, because others could see it. */
+/** `more` has the words after the name. A value there is rejected, because other users can see arguments. */
 export async function setSecret(
   name: string,
   more: string[],
@@ -48,7 +48,7 @@ async function secretsOf({ url, project }: ProjectFlags): Promise<SecretView[]> 
   return (await callApi<{ secrets: SecretView[] }>(url, 'GET', path)).secrets;
 }
 
-/** The secrets that only this server uses; none if that cannot be found out. */
+/** The secrets that only this server uses; empty if that is unknown. */
 export async function secretsOnlyOf(server: string, url: string, project: string): Promise<string[]> {
   const secrets = await secretsOf({ url, project }).catch(() => []);
   return secrets
@@ -61,7 +61,7 @@ export async function rotateSecrets(flags: ApiFlags): Promise<void> {
   printResult(done, `encrypted ${counted(done.rotated, 'secret')} with the new key ${done.key_id}`, flags);
 }
 
-/** The error does not repeat what was typed: it may be the value. */
+/** The error does not repeat the input, which may be the value. */
 function checkName(name: string, more: string[]): void {
   if (more.length === 0 && !name.includes('=')) return;
   throw usageError(
@@ -80,7 +80,7 @@ async function readValue(name: string, { fromEnv, fromFile }: SecretSource): Pro
     return value;
   }
   if (fromFile === undefined && canAsk()) return askHidden(`Value of ${name} (not shown): `);
-  // Most programs end a file or a pipe with a line break that is not part of the value.
+  // Most programs end a file or pipe with a line break that is not part of the value.
   return (await readInput(fromFile ?? '-')).replace(/\r?\n$/, '');
 }
 

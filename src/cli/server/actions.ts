@@ -78,7 +78,7 @@ export function removeServer(name: string, flags: ProjectFlags & { yes?: boolean
   return removeConfirmed(flags, question, projectPath(flags.project, 'servers', name), 'server', name);
 }
 
-/** Connects to a server, apart from its running replicas, and reports the result. */
+/** Connects separately from the running replicas. */
 export async function testServer(name: string, flags: ProjectFlags): Promise<number> {
   const result = await connectTo(name, flags);
   if (flags.json) printJson(result);
@@ -153,7 +153,7 @@ export function serverText(server: ServerView): string {
   ]);
 }
 
-/** As a user could type it. */
+/** For display: quotes words with special characters. */
 function commandText(command: string, args: string[] = []): string {
   return [command, ...args]
     .map((word) => (/^[\w@%+=:,./${}-]+$/.test(word) ? word : JSON.stringify(word)))

@@ -4,10 +4,8 @@ import { settingKeys } from '../../config/choices.ts';
 import type { ServerEntry } from '../../config/entry.ts';
 import { usageError } from '../exit.ts';
 
-/** How a server is reached, by a command or at an address. */
 export type Reach = Pick<ServerEntry, 'command' | 'args' | 'env' | 'cwd' | 'url' | 'headers'>;
 
-/** The options of `server add` and `server set`. */
 export interface ServerFlags {
   endpoint?: string;
   transport?: 'http' | 'sse';
@@ -32,18 +30,17 @@ export interface ServerFlags {
 
 export interface ServerChangeFlags extends ServerFlags {
   name?: string;
-  /** Settings that go back to their defaults. */
+  /** Settings to reset to their defaults. */
   unset?: string[];
 }
 
-/** Settings by their names on the command line, as in timeout-ms. */
+/** By their names on the command line, such as timeout-ms. */
 const settings: ReadonlyMap<string, string> = new Map(
   Object.values(settingKeys).map((key) => [key.replaceAll('_', '-'), key]),
 );
 
 export const unsettable = [...settings.keys(), 'description', 'cwd', 'env.NAME', 'header.NAME', 'label.KEY'];
 
-/** The request for a new server. */
 export function newServer(
   name: string,
   command: string[],
@@ -65,7 +62,7 @@ export function newServer(
   };
 }
 
-/** The request to change a server. Its `config` is sent as a whole, with the parts that do not change. */
+/** The API replaces `config` as a whole, so unchanged parts are included. */
 export function serverChanges(server: ServerView, command: string[], flags: ServerChangeFlags): object {
   const { unset = [], name } = flags;
   for (const what of unset) checkUnset(what);
@@ -90,7 +87,7 @@ export function serverChanges(server: ServerView, command: string[], flags: Serv
   );
 }
 
-/** Rejects options that need the other kind of server. */
+/** Rejects options of the other kind of server. */
 function checkReach(command: string[], flags: ServerFlags, present?: ServerView): void {
   if (command.length > 0 && flags.endpoint !== undefined) {
     throw usageError('A server has either a command or an endpoint: use one of them.');
@@ -126,7 +123,7 @@ function reachOf(kept: Reach, words: string[], { endpoint, header, env, cwd }: S
   };
 }
 
-/** Relative to the user's folder: Switchboard may run in another one. */
+/** Relative to the current folder: Switchboard may run in another one. */
 function absolute(path: string): string {
   return path.startsWith('${') ? path : resolve(path);
 }

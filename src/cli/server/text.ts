@@ -6,9 +6,9 @@ type State = ServerView['state'];
 type Change = Omit<ServerEvent, 'from'>;
 type Condition = Pick<ServerView, 'state' | 'since' | 'error' | 'next_try'>;
 
-/** What an event is about: a server, or one replica of several. */
+/** The server, or one of several replicas, that an event is about. */
 interface Subject extends Condition {
-  /** The server's name, and behind a slash the replica's number. */
+  /** The server's name, with `/N` for a replica. */
   label: string;
 }
 
@@ -36,14 +36,13 @@ const colours: Record<State, 'green' | 'yellow' | 'red' | 'gray'> = {
   disabled: 'gray',
 };
 
-/** As wide as the longest state. */
+/** The longest state. */
 const STATE_WIDTH = 'breaker open'.length;
 
 export function stateText(state: State): string {
   return state.replaceAll('_', ' ');
 }
 
-/** The state as a column, in its colour where colours are wanted. */
 export function stateColumn(state: State, isColoured: boolean): string {
   const text = stateText(state).padEnd(STATE_WIDTH);
   return isColoured ? styleText(colours[state], text, { validateStream: false }) : text;
@@ -56,12 +55,12 @@ export function subjectOf({ server, replica }: Change): Subject {
     : { ...changed, label: `${server.name}/${replica}` };
 }
 
-/** What an event has to say beside the new state. */
+/** The details of an event besides the new state. */
 export function eventNotes(event: Change): string {
   const { server, replica } = event;
   const subject = subjectOf(event);
   const now = new Date(event.time);
-  // Why it is started again has been said when it was lost.
+  // The reason was already shown when the server was lost.
   const why = subject.state === 'starting' ? '' : reason(subject);
   if (replica !== null) return joined([why, nextTry(subject, now)]);
   const offer =
@@ -82,7 +81,7 @@ function whenStarted({ startup, tool_count }: ServerView): string {
   return startup === 'lazy' ? 'starts on first use' : 'starts in its turn';
 }
 
-/** What there is to know of a server beside its state and its tools. */
+/** The details of a server besides its state and tools. */
 export function serverNotes(server: ServerView, now: Date): string {
   const group = server.group === null ? '' : `group ${server.group}`;
   const warning = oneLine(server.warning ?? '');

@@ -5,17 +5,15 @@ import { callApi, projectPath } from '../api.ts';
 import type { ProjectFlags } from '../options.ts';
 import { complain, oneLine, print, printJson, printList, summary } from '../output.ts';
 
-/** Shows the tools that clients see, or all tools. */
 export async function listTools(flags: ProjectFlags & { all?: boolean }): Promise<void> {
   const tools = (await toolsOf(flags)).filter(({ enabled }) => flags.all || enabled);
   printList('tools', tools, (tool) => toolRow(tool, flags.all === true), flags);
 }
 
-/** Enables or disables a tool, or all tools that match a pattern. */
 export async function switchTool(name: string, enabled: boolean, flags: ProjectFlags): Promise<void> {
   const isPattern = name.includes('*');
   const matching = isPattern ? await toolsMatching(name, flags) : [];
-  // Other names may change when tools are switched; qualified names do not.
+  // Switching a tool may change other names, but not qualified ones.
   const names = isPattern
     ? matching.filter((tool) => tool.enabled !== enabled).map(({ qualified_name: qualified }) => qualified)
     : [name];
@@ -48,7 +46,7 @@ async function toolsOf({ url, project }: ProjectFlags): Promise<ToolView[]> {
   return (await callApi<{ tools: ToolView[] }>(url, 'GET', projectPath(project, 'tools'))).tools;
 }
 
-/** Matches the name that clients see, the qualified one, or the server's own: which one is listed depends on other tools. */
+/** Matches the listed name, the qualified name, or the server's own name: which one is listed depends on other tools. */
 async function toolsMatching(pattern: string, flags: ProjectFlags): Promise<ToolView[]> {
   const matches = allowedBy([pattern]);
   const found = (await toolsOf(flags)).filter(({ name, qualified_name: qualified, tool }) =>
