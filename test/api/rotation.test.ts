@@ -56,7 +56,7 @@ it.runIf(process.platform === 'linux')(
     expect(status).toBe(500);
     expect(body.error).toMatchObject({
       code: 'key_file_failed',
-      message: expect.stringMatching(/cannot be written: EFBIG.* It is as it was before/),
+      message: expect.stringMatching(/cannot be written: EFBIG.* The file and the secrets are unchanged/),
     });
     expect(files()).toEqual(['secret.key']);
     expect({ rows: await rows(), key: key() }).toEqual(before);

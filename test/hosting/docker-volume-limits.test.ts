@@ -151,7 +151,7 @@ describe.concurrent('a volume in a disk image', () => {
     writeFileSync(imageIn(folder), Buffer.alloc(limits.diskBytes));
     await expect(start(made, spec)).rejects.toMatchObject({
       code: 'server_start_failed',
-      message: expect.stringMatching(/cannot be mounted at .*_data, .* mount failed: /),
+      message: expect.stringMatching(/Cannot mount the volume .* at .*_data, .* mount failed: /),
     });
     expect(readdirSync(folder)).toEqual([]);
     expect(await made.volumes()).toHaveLength(1);
@@ -178,7 +178,7 @@ describe.concurrent('a volume in a disk image', () => {
       await dockerRequest(engine.socketPath, 'POST', `/containers/${other}/start`);
       await using probe = await start(made, raised);
       expect(await probe.told()).toMatchObject({ before: written, code: 'ENOSPC', written: 0 });
-      expect(probe.log.items.join('\n')).toContain('cannot grow to 32 MB: another container uses it');
+      expect(probe.log.items.join('\n')).toContain(' to 32 MB: another container uses it');
     } finally {
       await dockerRequest(engine.socketPath, 'DELETE', `/containers/${other}?force=1`);
     }
@@ -192,7 +192,7 @@ describe.concurrent('a volume in a disk image', () => {
     const spec = made.script('setInterval(() => {}, 60_000)', { limits: tiny, volumes });
     await using probe = await start(made, spec);
     expect(probe.log.items.join('\n')).toMatch(
-      /The volume at \/data is measured, and not limited: mkfs.ext4 failed: /,
+      /The size of the volume at \/data is measured but not limited: mkfs.ext4 failed: /,
     );
     const folder = await onlyFolder(engine, made);
     expect(mountsAt(folder)).toBe(0);

@@ -114,7 +114,7 @@ describe.concurrent('the bridge', () => {
     const { status, body } = await site.call(id, 'tools/call', late, 300);
     expect({ status, code: body.error?.code }).toEqual({ status: 504, code: 'call_timeout' });
     expect(await site.log(id)).toContain(body.error!.message);
-    expect(await site.site.warning(/belated.*did not answer|did not answer.*belated/)).toBe(
+    expect(await site.site.warning(/belated.*did not respond|did not respond.*belated/)).toBe(
       body.error!.message,
     );
 

@@ -23,7 +23,7 @@ describe.concurrent('a server in its sandbox', () => {
     expect(Object.keys(environment)).not.toContain('DATABASE_URL');
     expect(Object.keys(environment)).not.toContain('OTHER');
     const processes = JSON.stringify(await ask('processes'));
-    expect(processes).toContain('exploring.mjs');
+    expect(processes).toContain('inspects-sandbox.mjs');
     expect(processes).not.toContain('secret of the neighbour');
     expect(processes).not.toContain('switchboard');
     expect(JSON.parse(await site.tool(neighbour.id, 'environment'))).toMatchObject({

@@ -166,10 +166,10 @@ it('existing plain-text credentials are migrated once at start, by the first of 
     );
   });
   await using other = await Site.start('server', { mcpServers: {} }, { url: database.url });
-  expect(await site.warning(/moved into secrets/)).toBe(
+  expect(await site.warning(/moved to secrets/)).toBe(
     'Plain-text credentials in the database were moved to secrets of project "old": those of box, db.',
   );
-  expect(JSON.stringify(other.switchboard.events)).not.toContain('moved into secrets');
+  expect(JSON.stringify(other.switchboard.events)).not.toContain('moved to secrets');
   const rows = await site.query('SELECT s.config, p.manifest FROM kb.project_mcp_servers s, kb.products p');
   expect(JSON.stringify(rows)).not.toContain(plain);
   expect(await (await project.session()).callText('environment', { name: 'BOX_TOKEN' })).toBe(plain);
