@@ -49,7 +49,7 @@ export class Callers {
       served.push(call);
     }
     for (const cancelled of this.lingering.values()) {
-      // A client that is gone is none of the others.
+      // A client that is gone differs from all others.
       clients.add(cancelled.client.deref() ?? cancelled);
       if (clients.size > 1) break;
     }
@@ -64,7 +64,7 @@ export class Callers {
 
   private expire(): void {
     const now = Date.now();
-    // In the order of cancellation.
+    // Ordered by cancellation.
     for (const [id, { until }] of this.lingering) {
       if (until > now) return;
       this.lingering.delete(id);

@@ -1,7 +1,7 @@
 import { type BackoffRule, backoffMs } from '../channels/timing.ts';
 import type { SwitchboardError } from '../errors.ts';
 
-/** The one state of a connection; docs/states.md draws how they follow each other. */
+/** The state of a connection; docs/states.md shows the transitions. */
 export type State =
   | 'idle'
   | 'starting'
@@ -15,53 +15,53 @@ export type State =
 export interface Condition {
   readonly state: State;
   readonly since: number;
-  /** Why it is not simply ready. */
+  /** Why it is not ready, or only degraded. */
   readonly reason: SwitchboardError | undefined;
-  /** When it is tried again by itself. */
+  /** When the next automatic try is due. */
   readonly nextTry: number | undefined;
-  /** Connects that failed, one after the other. */
+  /** Consecutive failures. */
   readonly failedConnects: number;
-  /** How often it was lost since it last stayed for a while. */
+  /** How often it was lost since it was last stable. */
   readonly losses: number;
   readonly connectedAt: number;
-  /** Whether calls wait for the start that is under way. They do not wait for a retry. */
+  /** Whether calls wait for the current start. They do not wait for a retry. */
   readonly isAwaited: boolean;
 }
 
 export type LifecycleEvent =
-  /** `isHastened`: what was in its way is gone, so it does not wait for its next try. */
+  /** `isHastened`: the obstacle is gone, so the next try is not awaited. */
   | { kind: 'starts'; isHastened?: boolean }
-  /** The handshake is done; what it offers is not known yet. */
+  /** The handshake is done, but the lists are not fetched yet. */
   | { kind: 'connected' }
   | { kind: 'ready' }
-  /** It is there and can be called, but something is wrong with it, which is looked at again at that time. */
+  /** It can be called, but has a problem, which is checked again at `nextTry`. */
   | { kind: 'impaired'; reason: SwitchboardError; nextTry: number }
   | { kind: 'connect failed'; reason: SwitchboardError }
-  /** It cannot be used before its configuration changes. */
+  /** Unusable until its configuration changes. */
   | { kind: 'unusable'; reason: SwitchboardError }
-  /** It leads back to us. That may be mended elsewhere, where nobody tells us of it. */
+  /** It leads back to us. The cause may be fixed elsewhere, without notice to us. */
   | { kind: 'loops'; reason: SwitchboardError }
-  /** `isThere`: the server is still there, it only knows us no more. */
+  /** `isThere`: the server still runs, but has lost our session. */
   | { kind: 'lost'; reason: SwitchboardError; isThere: boolean }
-  /** Nobody has used it for long. */
+  /** It was idle for too long. */
   | { kind: 'rests' }
   | { kind: 'stops' };
 
 export interface RecoveryPolicy {
   backoff: BackoffRule;
-  /** So many failed connects in a row open the breaker. */
+  /** This many consecutive failed connects open the breaker. */
   breakerFailures: number;
   breakerOpenMs: number;
 }
 
-/** A connection that stayed for this long was a good one: losing it is not held against the server. */
+/** The loss of a connection that lasted this long does not count against the server. */
 const STABLE_MS = 10_000;
 
-/** A server that is restarted over and over, while somebody works on it, may forget us so often in that time. */
+/** A server under development restarts often: this many short sessions in a row are reconnected at once. */
 const FREE_RETURNS = 3;
 
-/** What means something in which state. Everything else comes too late and changes nothing. */
-const heard: Record<State, readonly LifecycleEvent['kind'][]> = {
+/** The events that each state accepts. Others come too late and are ignored. */
+const acceptedEvents: Record<State, readonly LifecycleEvent['kind'][]> = {
   idle: ['starts', 'stops'],
   starting: ['connected', 'ready', 'impaired', 'connect failed', 'unusable', 'loops', 'lost', 'stops'],
   ready: ['impaired', 'loops', 'lost', 'rests', 'stops'],
@@ -85,15 +85,15 @@ export function initialCondition(now: number): Condition {
   };
 }
 
-/** The whole state machine: what a happening makes of a condition. `random` is in [0, 1). */
+/** The state machine. `random` is in [0, 1). */
 export function next(
   before: Condition,
-  happening: LifecycleEvent,
+  event: LifecycleEvent,
   now: number,
   policy: RecoveryPolicy,
   random: number,
 ): Condition {
-  if (!heard[before.state].includes(happening.kind)) return before;
+  if (!acceptedEvents[before.state].includes(event.kind)) return before;
   const enter = (state: State, more: Partial<Condition> = {}): Condition => ({
     ...before,
     state,
@@ -102,21 +102,21 @@ export function next(
     nextTry: undefined,
     ...more,
   });
-  switch (happening.kind) {
+  switch (event.kind) {
     case 'starts':
-      // Why it had to be started again stays known until it is there.
+      // Keeps the reason of the restart until it is ready.
       return enter('starting', {
         reason: before.reason,
-        isAwaited: happening.isHastened === true || startsPromptly(before),
+        isAwaited: event.isHastened === true || startsPromptly(before),
       });
     case 'connected':
       return { ...before, failedConnects: 0, connectedAt: now };
     case 'ready':
       return enter('ready');
     case 'impaired':
-      return enter('degraded', { reason: happening.reason, nextTry: happening.nextTry });
+      return enter('degraded', { reason: event.reason, nextTry: event.nextTry });
     case 'connect failed': {
-      const { reason } = happening;
+      const { reason } = event;
       const failedConnects = before.failedConnects + 1;
       if (failedConnects >= policy.breakerFailures) {
         return enter('breaker_open', { reason, failedConnects, nextTry: now + policy.breakerOpenMs });
@@ -125,16 +125,16 @@ export function next(
       return enter('backing_off', { reason, failedConnects, nextTry });
     }
     case 'unusable':
-      return enter('failed', { reason: happening.reason });
+      return enter('failed', { reason: event.reason });
     case 'loops': {
       const longest = backoffMs(Number.POSITIVE_INFINITY, policy.backoff, random);
-      return enter('backing_off', { reason: happening.reason, nextTry: now + longest });
+      return enter('backing_off', { reason: event.reason, nextTry: now + longest });
     }
     case 'lost': {
-      const { reason } = happening;
+      const { reason } = event;
       const losses = now - before.connectedAt >= STABLE_MS ? 1 : before.losses + 1;
-      // The first loss is made good at once; whoever is lost again and again has to wait.
-      const free = happening.isThere ? FREE_RETURNS : 1;
+      // The first losses are reconnected at once, later ones with backoff.
+      const free = event.isThere ? FREE_RETURNS : 1;
       const delayMs = losses <= free ? 0 : backoffMs(losses - free, policy.backoff, random);
       return enter('backing_off', { reason, losses, nextTry: now + delayMs });
     }
@@ -145,12 +145,12 @@ export function next(
   }
 }
 
-/** Whether its next start is a first one, or makes a loss good at once. */
+/** Whether the next start is the first one, or an immediate reconnect. */
 export function startsPromptly({ state, since, nextTry, failedConnects }: Condition): boolean {
   return state === 'idle' || (failedConnects === 0 && nextTry === since);
 }
 
-/** The nearer to being ready, the earlier. */
+/** Best first. */
 const nearness: readonly State[] = [
   'ready',
   'degraded',
@@ -162,7 +162,7 @@ const nearness: readonly State[] = [
   'stopped',
 ];
 
-/** Several conditions as one: that of the best, but degraded where it could be called ready and others are in trouble. */
+/** Combines conditions: the best one, but degraded if that is ready and another has a problem. */
 export function overall(conditions: readonly Condition[]): Condition {
   const best = nearest(conditions);
   if (best === undefined) throw new Error('A server has at least one replica.');
@@ -173,7 +173,7 @@ export function overall(conditions: readonly Condition[]): Condition {
   return trouble === undefined ? best : { ...trouble, state: 'degraded' };
 }
 
-/** The first of those that are nearest. One pass: there may be a condition for each client. */
+/** The first of the best. One pass: there may be a condition for each client. */
 function nearest(conditions: readonly Condition[]): Condition | undefined {
   let found: Condition | undefined;
   let place = nearness.length;

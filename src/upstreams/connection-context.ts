@@ -7,53 +7,51 @@ import type { Client, PendingRequest } from './request.ts';
 import type { Slots } from './slots.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Something that a server says by itself. `call` is the call that it belongs to, where that is certain. */
+/** A message that a server sent on its own initiative. `call` is the call that it belongs to, if that is certain. */
 export interface UpstreamMessage {
   readonly upstream: Upstream;
   readonly message: Message;
   readonly call: PendingRequest | undefined;
 }
 
-/** What is heard of all connections of a replica. */
+/** Events of all connections of a replica. */
 export interface ConnectionListener<Connection> {
-  /** It is open, and knows nothing of what clients asked for before. */
+  /** A connection was opened, without the subscriptions and log level of earlier ones. */
   connected(connection: Connection): void;
-  /** What this upstream had asked and was asked is over. */
+  /** All requests in both directions are over. */
   disconnected(connection: Connection, upstream: Upstream): void;
   notificationReceived(connection: Connection, said: UpstreamMessage): void;
   requestReceived(connection: Connection, said: UpstreamMessage): void;
   log(line: string): void;
 }
 
-/** What the connections of one replica share. */
 export interface ReplicaContext<Connection> {
   readonly listener: ConnectionListener<Connection>;
-  /** The state of a connection is another one, or the reason for it is. */
+  /** The state, its reason or the next try changed. */
   stateChanged(): void;
-  /** The server says that these of its lists have changed. */
+  /** The server announced changes of these lists. */
   listsChanged(kinds: readonly OfferKind[]): void;
   connect(purpose: ConnectionPurpose, events: ConnectionEvents): Connection;
 }
 
-/** What a connection is made for. */
 export interface ConnectionPurpose {
-  /** The client that it is opened for; undefined where all share it. */
+  /** The client that it is opened for; undefined if it is shared. */
   owner: Client | undefined;
-  /** What the server is told that clients can do. */
+  /** The client capabilities that the server sees. */
   capabilities: object;
   known: KnownEra;
-  /** The slots of another connection, where both share them. */
+  /** The slots of another connection, if both share them. */
   slots?: Slots;
 }
 
-/** What depends on what a connection is made for. */
+/** Handlers that depend on the purpose of a connection. */
 export interface ConnectionEvents {
   /** `wasBroken`: the breaker was open until now. */
   opened(live: LiveUpstream, wasBroken: boolean): void;
-  /** It could not be opened. `cause` is the reason as it was found. */
+  /** Connecting failed. `cause` is the original error. */
   failed(reason: SwitchboardError, cause: unknown): void;
-  /** What was wrong with it while it was connected may be better now. */
+  /** It is time to check a degraded connection again. */
   recheck?(): void;
-  /** What the server has said by itself for a while may be lost. */
+  /** Notifications may have been lost. */
   missed?(): void;
 }

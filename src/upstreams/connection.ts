@@ -13,13 +13,13 @@ import { Slots } from './slots.ts';
 import { Subscriptions, sendUnsubscribe } from './subscriptions.ts';
 import { Upstream } from './upstream.ts';
 
-/** Errors with an event of their own. */
+/** Errors that have their own event. */
 const eventOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
   invalid_config: 'unusable',
   server_loop: 'loops',
 };
 
-/** A connection to a replica, or to one client's own instance of it: opened on demand, and again when it is lost. */
+/** A connection to a replica, or to one client's instance of it: opened on demand, and reopened when it is lost. */
 export class Connection {
   private readonly config: ServerConfig;
   private readonly connector: Connector;
@@ -27,9 +27,8 @@ export class Connection {
   private readonly settings: ConnectionSettings;
   private readonly context: ReplicaContext<Connection>;
   private readonly events: ConnectionEvents;
-  /** The open upstream, if any. */
   current: LiveUpstream | undefined;
-  /** Those that only finish the calls in flight. */
+  /** Those that only finish their calls in flight. */
   private readonly leaving = new Set<Upstream>();
   private readonly closing = new Set<Promise<void>>();
   private stopped = false;
@@ -144,7 +143,7 @@ export class Connection {
     if (this.connector.current !== undefined) this.closeUpstream(this.connector.current);
   }
 
-  /** Resolves when everything that was opened here is gone. */
+  /** Resolves when everything that it opened is gone. */
   async close(): Promise<void> {
     this.stopped = true;
     this.lifecycle.apply({ kind: 'stops' });
@@ -165,7 +164,6 @@ export class Connection {
     if (this.subscriptions.remove(uri, client)) await this.endSubscription(uri);
   }
 
-  /** Ends the subscriptions of a client that is gone. */
   release(client: Client): void {
     for (const uri of this.subscriptions.removeClient(client)) {
       this.endSubscription(uri).catch((error: Error) => this.context.listener.log(error.message));

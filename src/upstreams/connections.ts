@@ -10,11 +10,10 @@ import type { Client, ClientDescription } from './request.ts';
 import { RpcResponseError } from './server-errors.ts';
 import type { Slots } from './slots.ts';
 
-/** What a replica does about its shared connections. */
 interface SharedEvents {
-  /** The first one is open. */
+  /** The first connection is open. */
   opened(live: LiveUpstream, wasBroken: boolean): void;
-  /** The second one is open too. */
+  /** The second connection is open too. */
   joined(): void;
   recheck(): void;
   missed(): void;
@@ -24,16 +23,16 @@ interface SharedEvents {
 const SECOND_ERA_MS = 5_000;
 
 /**
- * All connections to one replica. Clients share one, and if the server may speak both eras, a second one, which the first
- * client of the other era opens; if that fails, the first one serves both eras. With `isolation: "session"` each client has
- * a connection of its own.
+ * All connections to one replica. Clients share one. If the server may speak both eras, the first client of the other
+ * era opens a second one; if that fails, the first serves both eras. With `isolation: "session"` each client has its
+ * own.
  */
 export class Connections {
   private readonly config: ServerConfig;
   private readonly known: KnownEra;
   private readonly context: ReplicaContext<Connection>;
   private readonly events: SharedEvents;
-  /** Whether each client has a connection of its own. */
+  /** Whether each client has its own connection. */
   readonly isolates: boolean;
   readonly first: Connection;
   private second: Connection | undefined;
@@ -70,21 +69,19 @@ export class Connections {
     this.byEra = { legacy: this.first, modern: this.first };
   }
 
-  /** The condition of the shared connections. A second one that was never used does not count. */
+  /** A second connection that was never used does not count. */
   get sharedCondition(): Condition {
     const { condition } = this.first.lifecycle;
     const second = this.second?.lifecycle.condition;
     return second === undefined || second.state === 'idle' ? condition : overall([condition, second]);
   }
 
-  /** The condition of all connections. */
   get condition(): Condition {
     const { sharedCondition: shared } = this;
     if (this.byOwner.size === 0) return shared;
     return overall([shared, ...[...this.byOwner.values()].map(({ lifecycle }) => lifecycle.condition)]);
   }
 
-  /** The shared ones that are open. */
   get lives(): LiveUpstream[] {
     return this.shared.flatMap(({ current }) => current ?? []);
   }
@@ -97,7 +94,6 @@ export class Connections {
     return this.shared.some(({ isBusy }) => isBusy);
   }
 
-  /** How often the shared ones were opened again. */
   get restarts(): number {
     return this.shared.reduce((sum, { opens }) => sum + Math.max(0, opens - 1), 0);
   }
@@ -106,7 +102,7 @@ export class Connections {
     return [...this.shared, ...this.byOwner.values()];
   }
 
-  /** Those that requests of this client may take. */
+  /** Those that may carry requests of this client. */
   of(client: Client): Connection[] {
     const own = this.byOwner.get(client);
     return own === undefined ? this.shared : [...this.shared, own];
@@ -122,12 +118,10 @@ export class Connections {
     return (this.byOwner.get(client) ?? this.byEra[client.era]).refusal;
   }
 
-  /** The shared connection for clients of this era. */
   forEra(era: Era): Connection {
     return this.byEra[era];
   }
 
-  /** The connection for requests of this client. */
   for(client: Client, description: ClientDescription): Connection {
     // A new connection would start a stopped server.
     if (!this.isolates || this.sharedCondition.state === 'stopped') return this.byEra[client.era];
@@ -139,7 +133,7 @@ export class Connections {
     return own;
   }
 
-  /** Opens the connection for requests of this client. Connecting may show that it is another one. */
+  /** Opens the connection for this client. Connecting may show that another one is needed. */
   async opened(client: Client, description: ClientDescription): Promise<Connection> {
     for (;;) {
       const connection = this.for(client, description);
@@ -152,7 +146,7 @@ export class Connections {
     }
   }
 
-  /** Whether this client uses another connection by now, because the eras of the server became known. */
+  /** Whether this client now uses another connection, because the eras of the server became known. */
   isOutdated(connection: Connection, { era }: Client): boolean {
     return connection.owner === undefined && connection !== this.byEra[era];
   }

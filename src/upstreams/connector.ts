@@ -16,7 +16,6 @@ export interface LiveUpstream {
   listening: Listening | undefined;
 }
 
-/** The connection that it works for. */
 interface ConnectorOwner {
   open(openChannel: OpenChannel): Upstream;
   close(upstream: Upstream): void;
@@ -31,14 +30,13 @@ interface ConnectorOwner {
 /** HTTP statuses of a server without streamable HTTP. The specification asks to try HTTP+SSE then. */
 const notStreamable = new Set([400, 404, 405]);
 
-/** Connects to a server: opens a channel, finds out the era, and does the handshake. */
+/** Connects to a server: opens a channel, detects the era, and does the handshake. */
 export class Connector {
   private readonly config: ServerConfig;
   private readonly settings: ConnectionSettings;
   private readonly known: KnownEra;
   private readonly capabilities: object;
   private readonly owner: ConnectorOwner;
-  /** The one in the handshake. */
   current: Upstream | undefined;
 
   constructor(
@@ -79,8 +77,8 @@ export class Connector {
   }
 
   /**
-   * A server that fails in the era that its client prefers is connected in its own. A process that exits when it is asked for
-   * its era is started once more, as a legacy one.
+   * If a server fails in the era that its client prefers, its own era is used. A process that exits on discovery is
+   * restarted once, as a legacy server.
    */
   private async openOrRestart(transport: ServerTransport): Promise<LiveUpstream> {
     const { known } = this;

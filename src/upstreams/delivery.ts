@@ -13,7 +13,7 @@ import { callTimeout, isConnectionLoss, maybeExecuted, named, queueFull } from '
 import type { SlotRequest } from './slots.ts';
 import type { Upstream } from './upstream.ts';
 
-/** A call that gave up earlier than this, by a limit of its client, says nothing about the server. */
+/** A call that timed out earlier, by a limit of its client, says nothing about the server. */
 const SHORT_TIMEOUT_MS = 5_000;
 
 /**
@@ -113,7 +113,7 @@ export class Delivery implements PendingRequest, SlotRequest {
 
   /** Takes a slot or waits for one, whether the server runs or must be started. */
   private enqueue(connection: Connection): void {
-    // A first start has a timeout of its own, unless the client set one for the call.
+    // A first start has its own timeout, unless the client set one for the call.
     const isOpen = connection.current !== undefined;
     if (isOpen || this.request.timeoutMs !== undefined || connection.wasLost) this.startTimer();
     if (connection.slots.take()) {

@@ -9,27 +9,25 @@ import { KnownOffer, mergeLists } from './offers.ts';
 import type { ReplicaSettings } from './settings.ts';
 
 interface DiscoveryEvents {
-  /** What is offered of this kind is known anew. `announced`: the server said so, or is back. */
+  /** A list was fetched. `announced`: the server announced a change, or is back. */
   discovered(kind: OfferKind, announced: boolean): void;
-  /** All that was asked for is there, or will not come. */
+  /** All requested lists were fetched or have failed. */
   settled(): void;
-  /** The server leads back to us. */
   loops(error: SwitchboardError): void;
   log(line: string): void;
 }
 
-/** What is wrong with the lists, and when they are asked for again. */
 export interface MissingLists {
   reason: SwitchboardError;
   nextTry: number;
 }
 
-/** A server that announces changes without end is asked at most this often. */
+/** The shortest interval between fetches for a server that keeps announcing changes. */
 const ASK_EVERY_MS = 200;
-/** Nor is one whose lists hold for a shorter time asked for them more often than this. */
+/** Lists with a shorter TTL are not fetched more often than this. */
 const LEAST_TTL_MS = 1_000;
 
-/** What one replica offers, as far as it is known: asked for when it is connected, and when it says that it changed. */
+/** What one replica offers. Fetches its lists when it is connected, and when it announces changes. */
 export class Discovery {
   private readonly settings: ReplicaSettings;
   private readonly events: DiscoveryEvents;
@@ -37,21 +35,20 @@ export class Discovery {
   private underWay: Promise<void> | undefined;
   private readonly announced = new Set<OfferKind>();
   private timer: NodeJS.Timeout | undefined;
-  /** The kinds that could not be listed, and why. */
+  /** By kind, the reason why it could not be listed. */
   private readonly failures = new Map<OfferKind, string>();
-  /** What the server says of how long its lists hold. */
+  /** The TTL and cache scope that the server gave each list. */
   private readonly held = new Map<OfferKind, { until: number; isPublic: boolean }>();
-  /** What of each list is left out, and why. */
+  /** By kind, the items that are left out, and why. */
   private readonly leftOut = new Map<OfferKind, readonly string[]>();
-  /** What a server lists in each era that it is connected in. */
   private readonly listed: Record<Era, Map<OfferKind, Item[]>> = { legacy: new Map(), modern: new Map() };
   private attempts = 0;
   /** Kept when the connection is lost. */
   known: KnownOffer | undefined;
-  /** Whether all lists were asked for once. */
+  /** Whether all lists were requested once. */
   isComplete = false;
 
-  /** `lives`: the connections there are, at most one for each era; the word of the first counts. */
+  /** `lives`: the open connections, at most one for each era; the first has priority. */
   constructor(
     settings: ReplicaSettings,
     lives: () => readonly LiveUpstream[],
@@ -64,12 +61,12 @@ export class Discovery {
     this.events = events;
   }
 
-  /** Settles when nothing is being asked any more. */
+  /** Settles when no fetch is in progress. */
   get done(): Promise<void> | undefined {
     return this.underWay;
   }
 
-  /** Asks a new connection for everything. */
+  /** Fetches all lists over a new connection. */
   begin(isNews: boolean): void {
     this.failures.clear();
     this.listed.legacy.clear();
@@ -78,12 +75,12 @@ export class Discovery {
     this.fetch(offerKinds, isNews);
   }
 
-  /** Asks once more for what could not be listed. */
+  /** Retries the lists that failed. */
   again(): void {
     this.fetch([...this.failures.keys()], false);
   }
 
-  /** Asks for everything, in case something has changed that nobody heard of. What is under way may be too old. */
+  /** Fetches all lists, in case notifications were lost. A fetch in progress may have started too early. */
   async refresh(): Promise<void> {
     await this.underWay;
     this.fetch(offerKinds, false);
@@ -94,7 +91,7 @@ export class Discovery {
     return { ttlMs: Math.max(0, until - Date.now()), isPublic };
   }
 
-  /** Asks for what has been known for longer than its server says that it holds, unless that tells of changes. */
+  /** Fetches lists whose TTL has expired, except those whose changes the server announces. */
   freshen(): void {
     const { listening } = this.lives()[0] ?? {};
     if (listening === undefined || this.underWay !== undefined) return;
@@ -105,13 +102,12 @@ export class Discovery {
     if (stale.length > 0) this.fetch(stale, false);
   }
 
-  /** The server says that these have changed. */
+  /** The server announced changes of these lists. */
   changed(kinds: readonly OfferKind[]): void {
     for (const kind of kinds) this.announced.add(kind);
     this.timer ??= setTimeout(() => this.fetchAnnounced(), this.underWay === undefined ? 0 : ASK_EVERY_MS);
   }
 
-  /** What is missing now; undefined where nothing is. */
   missing(): MissingLists | undefined {
     if (this.failures.size === 0) return undefined;
     return {
@@ -120,17 +116,17 @@ export class Discovery {
     };
   }
 
-  /** Why its list of a kind is not known, or is an old one; undefined where it is as the server gave it last. */
+  /** Why the list of this kind is missing or outdated; undefined if it is current. */
   failureOf(kind: OfferKind): string | undefined {
     return this.failures.get(kind);
   }
 
-  /** What is not known of what the server offers, because it is too much or cannot be used. */
+  /** What is left out because it is too large or unusable. */
   get problems(): string[] {
     return [...this.leftOut.values()].flat();
   }
 
-  /** Nothing of it is to be listed any more. */
+  /** Removes all its items. */
   forget(): void {
     this.known = undefined;
     this.leftOut.clear();
@@ -158,8 +154,8 @@ export class Discovery {
   }
 
   /**
-   * Asks for the lists of these kinds, all at once, and takes each as it comes: one that is slow or fails keeps no
-   * other back, and stays as it was.
+   * Fetches lists concurrently, and applies each as it arrives, so that a slow or failing one delays no other. A failed
+   * list keeps its old items.
    */
   private async fetchLists(kinds: readonly OfferKind[], isNews: boolean): Promise<void> {
     const lives = this.lives();
@@ -176,7 +172,7 @@ export class Discovery {
           this.held.set(kind, { until: Date.now() + ttlMs, isPublic });
           this.leftOut.set(kind, problems);
           for (const problem of problems) this.events.log(problem);
-          // Each connection tells of the same change, and it is passed on once: when the lists are seen to differ.
+          // With two connections, both announce the same change: report it only if the lists differ.
           await this.take(kind, this.itemsOf(live, kind), isNews && lives.length === 1, isCurrent);
         } catch (error) {
           if (!isCurrent()) return;
@@ -195,7 +191,7 @@ export class Discovery {
     this.events.settled();
   }
 
-  /** Asks all connections for a list. That of the first has to come; the others may be left as they were. */
+  /** Fetches a list over all connections. Only the first must succeed; the others may keep their old items. */
   private async list(
     [first, ...others]: readonly LiveUpstream[],
     kind: OfferKind,
@@ -211,14 +207,14 @@ export class Discovery {
     return list;
   }
 
-  /** What a server lists in both eras, as far as it was asked in both. */
+  /** Merges the lists of both eras, if both are known. */
   private itemsOf({ facts: { era } }: LiveUpstream, kind: OfferKind): Item[] {
     const first = this.listed[era].get(kind) ?? [];
     const second = this.listed[otherEra[era]].get(kind);
     return second === undefined ? first : mergeLists(kind, [first, second]);
   }
 
-  /** What a server announced is passed on even where the list is the same: only the server knows what it meant. */
+  /** Reports an announced change even if the list is equal: only the server knows what it meant. */
   private async take(
     kind: OfferKind,
     items: Item[],
@@ -228,7 +224,7 @@ export class Discovery {
     const isSame = await areSame(this.known?.offer[kind] ?? [], items);
     if (!isCurrent()) return;
     const before = this.known?.offer ?? { tools: [], resources: [], templates: [], prompts: [] };
-    // Who has the old ones need not compare them again.
+    // Keeps the old objects, so that others need not compare them again.
     if (!isSame || this.known === undefined) this.known = new KnownOffer({ ...before, [kind]: items });
     if (isNews || !isSame) this.events.discovered(kind, isNews);
   }
@@ -236,7 +232,7 @@ export class Discovery {
 
 const SLICE = 200;
 
-/** Compares two lists, and lets others have their turn in between. */
+/** Compares in slices, to let other work run. */
 async function areSame(before: readonly Item[], after: readonly Item[]): Promise<boolean> {
   if (before.length !== after.length) return false;
   for (let start = 0; start < after.length; start += SLICE) {

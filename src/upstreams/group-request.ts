@@ -19,10 +19,9 @@ export interface RequestInput {
   timeoutMs?: number | undefined;
 }
 
-/** The response of a server. Numbers are as the server wrote them. */
+/** Numbers keep the server's spelling. */
 export type RpcResponse = { result: unknown } | { error: RpcError };
 
-/** How a request ended. */
 export interface RequestOutcome {
   method: string;
   server: string;

@@ -25,9 +25,9 @@ export class Group {
   /** For replicas that offer only some of their tools. */
   private filters: ReadonlyMap<Replica, (tool: string) => boolean> = new Map();
   private labels: ReadonlyMap<Replica, Readonly<Record<string, string>>> = new Map();
-  /** Turns are counted for each tool, so that calls of one do not shift those of another. */
+  /** Counted for each tool, so that calls of one do not shift the turns of another. */
   private readonly turns = new Map<string, number>();
-  /** Where each client has its own instance. */
+  /** The replica that holds each client's own instance. */
   private readonly homes = new WeakMap<Client, Replica>();
   /** Logs calls that failed because no server was available. */
   readonly outages: FailureLog;
@@ -79,7 +79,7 @@ export class Group {
     return this.replicas.length > 1;
   }
 
-  /** Whether clients have instances of their own at some replica. */
+  /** Whether clients have their own instances at some replica. */
   get isolates(): boolean {
     return this.replicas.some(({ isolates }) => isolates);
   }

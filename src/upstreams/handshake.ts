@@ -70,7 +70,7 @@ export class EndedByDiscoveryError extends Error {
   }
 }
 
-/** Finds out the era of a server, notes it in `known`, and does the handshake of that era. */
+/** Detects the era of a server, notes it in `known`, and does the handshake of that era. */
 export async function shakeHands(
   upstream: Upstream,
   self: Self,

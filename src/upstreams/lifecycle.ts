@@ -9,13 +9,13 @@ import {
 } from './condition.ts';
 
 interface LifecycleEvents {
-  /** The state is another one, or its reason or next try is. */
+  /** The state, its reason or the next try changed. */
   changed(): void;
-  /** The time of the next try has come. */
+  /** The next try is due. */
   due(): void;
 }
 
-/** The condition of one connection, and the clock that moves it on. */
+/** The condition of one connection, and the timer of its next try. */
 export class Lifecycle {
   private readonly policy: RecoveryPolicy;
   private readonly events: LifecycleEvents;
@@ -28,9 +28,9 @@ export class Lifecycle {
     this.events = events;
   }
 
-  apply(happening: LifecycleEvent): void {
+  apply(event: LifecycleEvent): void {
     const before = this.condition;
-    const after = next(before, happening, Date.now(), this.policy, Math.random());
+    const after = next(before, event, Date.now(), this.policy, Math.random());
     if (after === before) return;
     this.condition = after;
     if (after.nextTry !== before.nextTry) this.setTimer(after.nextTry);
@@ -39,14 +39,14 @@ export class Lifecycle {
     if (!isSame) this.events.changed();
   }
 
-  /** Why it cannot be started now; undefined where it can. */
+  /** Why it cannot be started now; undefined if it can. */
   notYet(server: string): SwitchboardError | undefined {
     const { nextTry } = this.condition;
     const isItsTime = this.isDue || (nextTry !== undefined && nextTry <= Date.now());
     return this.isWaiting && isItsTime ? undefined : this.refusal(server);
   }
 
-  /** Why no call can be sent and none may wait for a start; undefined where it can. */
+  /** Why no call can be sent now or wait for a start; undefined if it can. */
   refusal(server: string): SwitchboardError | undefined {
     const { condition } = this;
     switch (condition.state) {
@@ -78,7 +78,7 @@ export class Lifecycle {
     this.timer.unref();
   }
 
-  /** The timer's word counts, not the time of day: timers come up to a millisecond early, and clocks are set back. */
+  /** Trusts the timer instead of the clock: timers fire up to a millisecond early, and clocks are set back. */
   private becomeDue(): void {
     this.isDue = true;
     this.events.due();

@@ -16,7 +16,6 @@ interface ListeningEvents {
   log(line: string): void;
 }
 
-/** What a subscription is about. */
 interface Filter {
   toolsListChanged?: boolean;
   promptsListChanged?: boolean;
@@ -184,7 +183,7 @@ class Subscription {
     }
   }
 
-  /** Subscribes again, with backoff, unless the server refused. */
+  /** Resubscribes with backoff, unless the server refused. */
   private ended(id: number, error: SwitchboardError | undefined): void {
     this.open.delete(id);
     const wasInPlace = this.acknowledged === id;

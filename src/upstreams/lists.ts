@@ -13,7 +13,6 @@ import type { Upstream } from './upstream.ts';
 /** A tool, resource, template or prompt exactly as its server describes it. */
 export type Item = Record<string, unknown>;
 
-/** What one server offers. */
 export interface Offer {
   tools: Item[];
   resources: Item[];
@@ -29,7 +28,7 @@ interface ListMethod {
   capability: string;
 }
 
-/** By which key an item of each kind is known. Each item has it, and as a text. */
+/** The key that identifies an item of each kind. Every item has it, as a string. */
 export const keyOf: Record<OfferKind, string> = {
   tools: 'name',
   prompts: 'name',
@@ -46,46 +45,44 @@ export const listMethods: Record<OfferKind, ListMethod> = {
 
 export const offerKinds = Object.keys(listMethods) as OfferKind[];
 
-/** The lists that a notification says have changed. */
+/** The lists that a notification announces as changed. */
 export const listsOfNotification: ReadonlyMap<string, readonly OfferKind[]> = new Map([
   ['notifications/tools/list_changed', ['tools']],
   ['notifications/resources/list_changed', ['resources', 'templates']],
   ['notifications/prompts/list_changed', ['prompts']],
 ]);
 
-/** One item: its description, and its schemas. */
+/** The limit for one item with its schemas. */
 const MAX_ITEM_BYTES = 1024 * 1024;
-/** Many clients cannot read what is nested deeper than a thousand levels, and would get no list at all. */
+/** Many clients fail on nesting deeper than a thousand levels, and would get no list. */
 const MAX_ITEM_DEPTH = 500;
-/** A server may page for ever. */
+/** A server may return next pages endlessly. */
 const MAX_PAGES = 10_000;
 const MAX_PROBLEMS = 20;
 
-/** What a server says of how long a list holds, and whether it is the same for everybody. */
+/** The TTL of a list, and whether it is the same for all clients. */
 export interface Freshness {
-  /** 0 where it does not say. */
+  /** 0 if the server gives none. */
   ttlMs: number;
   isPublic: boolean;
 }
 
-/** One whole list. */
 interface Listed extends Freshness {
   items: Item[];
-  /** What is wrong with items that were left out. */
+  /** Why items were left out. */
   problems: string[];
 }
 
-/** What is taken of one list. */
 export function listLimits({ listItems, listBytes }: ListSettings): ListLimits {
   return { items: listItems, bytes: listBytes, itemBytes: MAX_ITEM_BYTES, itemDepth: MAX_ITEM_DEPTH };
 }
 
 type ListRequestSettings = Pick<ReplicaSettings, 'connectTimeoutMs' | 'instance' | 'lists'>;
 
-/** What a server says of a list that it does not have. */
+/** For a list that the server does not have. */
 const UNCHANGING = { ttlMs: Number.POSITIVE_INFINITY, isPublic: true, problems: [] };
 
-/** Reads the whole list of one kind, page by page, within the time. A kind that the server does not offer is empty. */
+/** Fetches all pages of a list before the timeout. A kind that the server does not offer is empty. */
 export async function fetchList(
   { upstream, facts }: { upstream: Upstream; facts: ServerFacts },
   kind: OfferKind,
@@ -108,7 +105,7 @@ export async function fetchList(
     );
     const { result, error } = page;
     if (error !== undefined) {
-      // Servers that have resources and no templates often do not know of lists of those.
+      // Servers with resources but without templates often lack this method.
       if (kind !== 'tools' && (error as RpcError).code === METHOD_NOT_FOUND)
         return { items: list.items, ...UNCHANGING };
       throw new RpcResponseError(method, error as RpcError);
@@ -126,7 +123,6 @@ export async function fetchList(
   }
 }
 
-/** A list of which some pages have come. */
 class ListBuilder {
   private readonly kind: OfferKind;
   private readonly limits: ListSettings;
@@ -137,7 +133,7 @@ class ListBuilder {
   private bytesLeft: number;
   readonly items: Item[] = [];
 
-  /** `hasHeaders`: arguments of tools travel as headers too. */
+  /** `hasHeaders`: arguments of tools may also be sent as headers. */
   constructor(kind: OfferKind, limits: ListSettings, hasHeaders: boolean) {
     this.kind = kind;
     this.limits = limits;
@@ -145,7 +141,7 @@ class ListBuilder {
     this.bytesLeft = limits.listBytes;
   }
 
-  /** What of the next page is taken. */
+  /** What is left of the limits for the next page. */
   get room(): ListLimits {
     return {
       ...listLimits(this.limits),
@@ -189,7 +185,7 @@ class ListBuilder {
   }
 }
 
-/** What is wrong with a list. There may be as much as there are items. */
+/** The number is limited, because every item may have a problem. */
 class Problems {
   private readonly first: string[] = [];
   private more = 0;
@@ -204,7 +200,7 @@ class Problems {
   }
 }
 
-/** What nobody could ask for, because nobody could name it. */
+/** An item without a key cannot be requested. */
 function keyProblem(kind: OfferKind, item: Item): string | undefined {
   const key = keyOf[kind];
   return typeof item[key] === 'string'
@@ -212,7 +208,7 @@ function keyProblem(kind: OfferKind, item: Item): string | undefined {
     : `one of its ${kind} is left out: its ${key} is not a text`;
 }
 
-/** What nobody could ask for, because the request would be refused. */
+/** Requests for a longer name or URI would be rejected. */
 function lengthProblem({ name, uri, uriTemplate }: Item): string | undefined {
   if (isLonger(name, MAX_ID_BYTES))
     return `"${name.slice(0, 40)}…" is left out: its name is longer than ${MAX_ID_BYTES} bytes`;
@@ -223,11 +219,11 @@ function lengthProblem({ name, uri, uriTemplate }: Item): string | undefined {
 }
 
 function isLonger(text: unknown, maxBytes: number): text is string {
-  // A character has three bytes at the most, so that nearly none has to be counted.
+  // A UTF-16 unit has at most three bytes in UTF-8, so the bytes are rarely counted.
   return typeof text === 'string' && text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
 }
 
-/** A tool whose arguments cannot be put into headers as it wants cannot be called. */
+/** A tool with invalid header annotations cannot be called. */
 function headerProblem({ name, inputSchema }: Item): string | undefined {
   const headers = parameterHeaders(inputSchema);
   return 'problem' in headers ? `its tool "${name}" is left out: ${headers.problem}` : undefined;

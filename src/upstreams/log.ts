@@ -1,6 +1,6 @@
 import type { SwitchboardError } from '../errors.ts';
 
-/** The last lines that a server wrote or that are about it. */
+/** The last lines from a server or about it. */
 export class ServerLog {
   private readonly redact: (text: string) => string;
   private readonly maxLines: number;

@@ -8,11 +8,11 @@ import {
 import { type Item, keyOf, type Offer, type OfferKind, offerKinds } from './lists.ts';
 import type { ClientRequest } from './request.ts';
 
-/** What one replica offers, and the names in it for quick questions. */
+/** What one replica offers, with indexes for fast lookups. */
 export class KnownOffer {
   readonly offer: Offer;
   private readonly keys: Record<OfferKind, Set<unknown>>;
-  /** Looked for when a tool is first called. */
+  /** Filled when a tool is first called. */
   private readonly headers = new Map<string, readonly ParameterHeader[]>();
 
   constructor(offer: Offer) {
@@ -25,7 +25,7 @@ export class KnownOffer {
     return this.keys[kind].has(key);
   }
 
-  /** The lines of a request's head that repeat arguments of a tool. */
+  /** The HTTP header lines that repeat arguments of a tool. */
   parameterLines({ message, own }: ClientRequest): string {
     if (message.method !== 'tools/call' || message.params === undefined) return '';
     const declared = this.parameterHeaders(own);
@@ -34,7 +34,7 @@ export class KnownOffer {
     return parameterHeaderLines(declared, params.arguments);
   }
 
-  /** The arguments of a tool that travel as headers too. */
+  /** The arguments of a tool that are also sent as headers. */
   parameterHeaders(tool: string): readonly ParameterHeader[] {
     let headers = this.headers.get(tool);
     if (headers === undefined) {
@@ -46,7 +46,7 @@ export class KnownOffer {
   }
 }
 
-/** Everything that at least one of them offers; where they differ, the first one's word counts. */
+/** Merges offers; if items differ, the first one counts. */
 export function union(offers: readonly Offer[]): Offer {
   if (offers.length === 1) return offers[0]!;
   const all: Offer = { tools: [], resources: [], templates: [], prompts: [] };
@@ -59,7 +59,6 @@ export function union(offers: readonly Offer[]): Offer {
   return all;
 }
 
-/** The lists of one kind as one. */
 export function mergeLists(kind: OfferKind, lists: readonly (readonly Item[])[]): Item[] {
   const seen = new Map<unknown, Item>();
   for (const list of lists) {

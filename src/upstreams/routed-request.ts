@@ -7,39 +7,38 @@ import type { Replica } from './replica.ts';
 import type { Client, ClientDescription, ClientRequest } from './request.ts';
 import type { Upstream } from './upstream.ts';
 
-/** What a replica is wanted for. */
 export interface RequestTarget {
   readonly client: Client;
   kind: OfferKind;
-  /** The servers' own name or URI of what is asked for. */
+  /** The servers' own name or URI of the target. */
   readonly own: string;
-  /** Where the client named one server of the group. */
+  /** Set if the client named one server of the group. */
   server: string | undefined;
-  /** The servers that have it, where their lists need not say so. */
+  /** The servers that have it, if lists need not show that. */
   among: readonly string[] | undefined;
-  /** Labels of servers that the client would rather have. */
+  /** Labels of servers that the client prefers. */
   labels: Readonly<Record<string, string>> | undefined;
-  /** Where only this one knows what it is about. */
+  /** Set if only this replica knows the target. */
   only: Replica | undefined;
 }
 
-/** A request that some replica of a group is to answer. */
+/** A request that any suitable replica of a group may answer. */
 export interface RoutedRequest extends RequestTarget, ClientRequest {
-  /** What the client can do; a connection of its own is opened with it. */
+  /** The client capabilities, for opening the client's own connection. */
   description: ClientDescription;
-  /** Whether it does no harm to do it twice. */
+  /** Whether it is safe to retry. */
   isRepeatable: boolean;
-  /** How long the client wants to wait. */
+  /** The timeout that the client asked for. */
   timeoutMs: number | undefined;
 }
 
-/** Whoever wants the answer. Exactly one of `answered` and `failed` comes, unless it is cancelled. */
+/** Receives either a response or an error, exactly once unless the request is cancelled. */
 export interface ResponseHandler {
   onResponse(chunks: Chunks, at: ResponseId): void;
   onError(error: SwitchboardError): void;
   onProgress(message: Message): void;
-  /** The server will go on with its answer later. */
+  /** The response is resumed after this time. */
   onPaused(retryMs: number): void;
-  /** Until when that server waited for this client, `now` where it still does: that time was not the server's. */
+  /** When the server stopped waiting for this client, or `now` if it still waits: the call timeout excludes it. */
   waitedUntil(upstream: Upstream, now: number): number;
 }

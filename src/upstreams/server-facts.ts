@@ -1,28 +1,28 @@
 import { asObject } from '../json.ts';
 import type { Era, modernVersion, ProtocolVersion } from '../protocol/versions.ts';
 
-/** What a server says of itself. */
+/** What a server sends about itself. */
 export interface ServerFacts {
   version: ProtocolVersion | typeof modernVersion;
   era: Era;
   capabilities: Record<string, unknown>;
   instructions: string | undefined;
   serverInfo: Record<string, unknown> | undefined;
-  /** What of that is cut or left out, because it is too large. */
+  /** What was cut or left out because of its size. */
   problems: readonly string[];
-  /** Where it is a Switchboard: the ids of all that are on the way to what it offers. */
+  /** If it is a Switchboard: the ids of all Switchboards behind it, including its own. */
   instances: readonly string[];
 }
 
-/** Nothing that a server says of itself is believed for longer. */
+/** Longer TTLs are cut to this. */
 const MAX_TTL_MS = 24 * 3_600_000;
 
-/** Every client is told all of them, and every model reads them. */
+/** All clients and models get them. */
 const LONGEST_INSTRUCTIONS = 64 * 1024;
-/** There may be pictures in it. */
+/** It may contain icons. */
 const LARGEST_INFO = 64 * 1024;
 
-/** What is kept of what a server says of itself, and what is too large for that. */
+/** Applies the size limits, and describes what they cut. */
 export function kept(
   instructions: unknown,
   info: unknown,
@@ -41,7 +41,7 @@ export function kept(
   };
 }
 
-/** How long an answer holds; 0 where the server does not say. */
+/** The TTL of a response; 0 if the server gives none. */
 export function ttlOf({ ttlMs }: Record<string, unknown>): number {
   return typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(Math.floor(ttlMs), MAX_TTL_MS) : 0;
 }

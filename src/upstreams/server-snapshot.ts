@@ -3,18 +3,18 @@ import { readList } from '../protocol/list-reader.ts';
 import { listLimits, listMethods, type Offer, offerKinds } from './lists.ts';
 import type { ListSettings } from './settings.ts';
 
-/** What a server said of itself when it was last seen. */
+/** What a server last sent about itself. */
 export interface ServerSnapshot {
   offer: Offer;
   instructions: string | undefined;
   extensions: unknown;
 }
 
-/** More than that is asked for anew at each start. */
+/** Larger lists are not persisted, but fetched at each start. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 const SLICE = 200;
 
-/** Written as an answer to all list requests at once, so that it can be read like one; undefined where it is too long. */
+/** Has the format of a combined response to all list requests, so that it is parsed like one. Undefined if too long. */
 export async function serializeSnapshot(remembered: ServerSnapshot): Promise<string | undefined> {
   const { offer, instructions, extensions } = remembered;
   const parts: string[] = [];
@@ -33,7 +33,7 @@ export async function serializeSnapshot(remembered: ServerSnapshot): Promise<str
   return `{"result":{${parts.join(',')},"said":${said}}}`;
 }
 
-/** Fails where it is none. */
+/** Rejects if the text is not a snapshot. */
 export async function parseSnapshot(text: string, limits: ListSettings): Promise<ServerSnapshot> {
   const bytes = Buffer.from(text);
   const offer: Offer = { tools: [], resources: [], templates: [], prompts: [] };

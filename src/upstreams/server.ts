@@ -43,7 +43,7 @@ export interface ServerEvents {
 /** How long calls in flight may take after their server left the configuration. */
 const RETIRE_MS = 30_000;
 
-/** One configured MCP server, with one or several equal replicas. */
+/** One configured MCP server with its replicas. */
 export class Server {
   readonly name: string;
   readonly project: Project;

@@ -4,7 +4,6 @@ import type { ServerConfig, ServerTransport, Settings } from '../config.ts';
 import type { RecoveryPolicy } from './condition.ts';
 import type { Self } from './handshake.ts';
 
-/** Whose servers these are. */
 export interface Project {
   readonly id: string;
   readonly name: string;
@@ -13,22 +12,22 @@ export interface Project {
 export interface ConnectionSettings extends Self {
   connectTimeoutMs: number;
   maxMessageBytes: number;
-  /** How many calls may wait for a slot of one connection. */
+  /** How many calls may be queued for one connection. */
   queueLimit: number;
   recovery: RecoveryPolicy;
-  /** Where `${VAR}` in a server's configuration comes from. */
+  /** Resolves `${VAR}` in a server's configuration. */
   variable(name: string, server: ServerConfig): string | undefined;
-  /** What a server is about to be reached or started with, all variables filled in. */
+  /** Called with the resolved transport before a server is started or connected. */
   given(transport: ServerTransport, server: ServerConfig): void;
-  /** Takes secrets out of a text that somebody may read. */
+  /** Masks secrets in a text. */
   redact(text: string): string;
-  /** Where the processes of servers are noted. */
+  /** Records the processes of servers. */
   children: ChildRecord;
-  /** Who runs those that we host. */
+  /** Runs hosted servers. */
   hosts: Hosts;
 }
 
-/** How much of one list of a server is taken. */
+/** Limits for one list of a server. */
 export interface ListSettings {
   listItems: number;
   listBytes: number;
@@ -36,10 +35,9 @@ export interface ListSettings {
 
 export interface ReplicaSettings extends ConnectionSettings {
   project: Project;
-  /** So many failed calls in a row, and the replica is left out for a while; 0: never. */
+  /** This many failed calls in a row eject the replica for a while; 0: never. */
   ejectAfter: number;
   ejectMs: number;
-  /** How much of each of its lists is taken. */
   lists: ListSettings;
 }
 
@@ -48,7 +46,6 @@ type Limits = Pick<
   'connectTimeoutMs' | 'maxMessageBytes' | 'queueLimit' | 'recovery' | 'ejectAfter' | 'ejectMs' | 'lists'
 >;
 
-/** What the settings say of servers, wherever they run. */
 export function limitsOf(settings: Settings): Limits {
   const { connectTimeoutMs, maxMessageBytes, queueLimit, ejectAfter, ejectMs } = settings;
   const { backoffFirstMs: firstMs, backoffMaxMs: maxMs, breakerFailures, breakerOpenMs } = settings;

@@ -42,7 +42,7 @@ export class Subscriptions {
     }
   }
 
-  /** Returns true if this was the last client of the URI: then the server must be told. */
+  /** Returns true if this was the last client of the URI: then the server must be notified. */
   remove(uri: string, client: Client): boolean {
     const clients = this.byUri.get(uri)?.clients;
     if (clients === undefined || !clients.delete(client) || clients.size > 0) return false;

@@ -32,7 +32,7 @@ export class Upstream implements Receiver {
   private nextId = 1;
   private readonly calls = new Map<number, PendingRequest>();
   private readonly callers = new Callers();
-  /** An exception there is a bug, so it becomes an unhandled rejection. */
+  /** Exceptions in handlers are bugs, so they become unhandled rejections. */
   private readonly inbound = new InboundQueue((error) => void Promise.reject(error));
   /** Why the channel closed; what it received before is still being processed. */
   private lost: SwitchboardError | undefined;
@@ -88,7 +88,7 @@ export class Upstream implements Receiver {
     return this.era === 'modern' && this.channel.isStreamable;
   }
 
-  /** Sends a request of our own, and returns its id. */
+  /** Sends our own request, and returns its id. */
   request(method: string, params: unknown, call: PendingRequest, kind?: RequestKind): number {
     if (this.unreachable !== undefined) {
       call.onError(this.unreachable, false);
