@@ -11,7 +11,7 @@ export type RequestKind = 'greeting' | 'standing';
 export interface Channel {
   /** The first request id to use, if the server may still respond to requests of an earlier channel. */
   readonly firstRequest?: number;
-  /** Whether every request is an HTTP exchange of its own: it has headers, and closing it cancels it. */
+  /** Whether every request is a separate HTTP exchange: it has headers, and closing it cancels it. */
   readonly isStreamable: boolean;
   /** Whether the server keeps a session for us; absent if the channel itself is the session. */
   hasSession?(): boolean;

@@ -21,9 +21,9 @@ export interface Hosts {
 }
 
 /**
- * A hosted server, over the streams of its instance. The supervisor owns the instance and its restarts; docs/states.md says
- * how its states and those of a connection meet. It gets one request at a time: the next is written when the last one has
- * a response or is abandoned. Closing the channel leaves the instance running.
+ * A hosted server, over the streams of its instance. The supervisor owns the instance and its restarts; docs/states.md
+ * shows how its states relate to those of a connection. It gets one request at a time: the next is written when the
+ * last one has a response or is abandoned. Closing the channel leaves the instance running.
  */
 export class HostedChannel implements Channel {
   readonly isStreamable = false;

@@ -15,7 +15,7 @@ import { backoffMs, settlesWithin } from './timing.ts';
 export interface HttpTarget {
   url: string;
   headers: Record<string, string>;
-  /** Whether the server knows us by these headers, so that it must be told when we leave. */
+  /** Whether the server knows us by these headers, so that closing must send a DELETE even without a session. */
   isNamed?: boolean;
   /** Checks each connection before anything is sent on it; rejects if it must not be used. */
   vet?: () => Promise<void>;
@@ -109,7 +109,7 @@ export class HttpChannel implements Channel {
     this.pool.destroy();
   }
 
-  /** The first response that names a session decides. */
+  /** The first response with a session id decides. */
   opened(session: string | undefined): void {
     if (session === undefined || this.session !== undefined) return;
     this.session = session;
@@ -204,7 +204,7 @@ export class HttpChannel implements Channel {
     this.pool.send(exchange, this.buildHead('GET', { accept: 'text/event-stream', ...resumption }));
   }
 
-  /** Requests have deadlines of their own; anything else must not hold one of the limited connections. */
+  /** Requests have their own deadlines; anything else must not hold one of the limited connections. */
   private limitTime(exchange: MessageExchange): void {
     const timer = this.later(NOTIFICATION_TIMEOUT_MS, () => {
       exchange.abandon();

@@ -9,7 +9,7 @@ import type { Receiver } from './channel.ts';
 import { tooLarge } from './errors.ts';
 
 const NEWLINE = Buffer.from('\n');
-/** Longer lines are not logged at all: a cut before masking could leave half a secret. */
+/** Longer lines are not logged: a cut before masking could leave half a secret. */
 export const MAX_LOG_LINE = 32 * 1024;
 /** How many lines of a stream are processed per turn of the event loop. */
 export const LINES_PER_TURN = 500;

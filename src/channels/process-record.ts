@@ -116,7 +116,7 @@ export class ProcessRecord implements ChildRecord {
     }
   }
 
-  /** Always writes the whole file, in case somebody removed it. */
+  /** Always writes the whole file, in case it was removed. */
   private write(): void {
     const contents: RecordContents = {
       instance: this.instance,

@@ -112,7 +112,7 @@ export class StdioChannel implements Channel {
     this.receiver.log(line);
   }
 
-  /** Ends what the child started and left behind, which would keep its pipes open. */
+  /** Ends processes that the child left behind, which would keep its pipes open. */
   private childExited(): void {
     if (this.child.pid === undefined) return;
     this.closing ??= this.recordEnd(endGroup(this.child.pid, DEADLINES.killAfterMs));

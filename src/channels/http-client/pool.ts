@@ -57,7 +57,6 @@ export class ConnectionPool implements ConnectionOwner {
     exchange.carrier = undefined;
   }
 
-  /** Closes everything at once, without notifying any exchange. */
   destroy(): void {
     this.isDestroyed = true;
     clearTimeout(this.sweep);

@@ -93,7 +93,7 @@ function readHead(text: string): ResponseHead {
     lineStart = lineEnd === -1 ? 0 : lineEnd + 2;
   }
   const bodyBytes = framing(status, length, codings);
-  // Both lengths at once allow response smuggling; HTTP/1.0 has no chunks at all.
+  // Both lengths at once allow response smuggling, and HTTP/1.0 has no chunks.
   const isDoubtful = codings !== undefined && (length !== undefined || text[7] === '0');
   return {
     status,
