@@ -1,6 +1,6 @@
 import type { Claims } from './message.ts';
 
-/** The keys of one object that we read, and the ways to misspell them that some parsers take for the same key. */
+/** The keys of an object that we read. Recognizes other spellings that some parsers treat as the same key. */
 export class KnownKeys {
   private readonly keys: ReadonlySet<string>;
   private readonly byFolded: ReadonlyMap<string, string>;
@@ -14,7 +14,7 @@ export class KnownKeys {
     return this.keys.has(key);
   }
 
-  /** The key that this one would be, were it not for its case. */
+  /** The known key that differs from this one only in case. */
   meantBy(key: string): string | undefined {
     return this.byFolded.get(folded(key));
   }
@@ -38,14 +38,14 @@ export const referenceKeys = new KnownKeys(['type', 'name', 'uri']);
 
 const callOptionPrefix = Buffer.from('dev.switchboard/');
 
-/** Whether a key of `_meta` is for us: compared byte by byte, because it is looked at in every message with a `_meta`. */
+/** Compares bytes without building a string, because it runs for every message with a `_meta`. */
 export function isCallOptionKey(bytes: Buffer, start: number, end: number): boolean {
   return beginsWith(bytes, start, end, callOptionPrefix);
 }
 
 const protocolPrefix = Buffer.from('io.modelcontextprotocol/');
 
-/** What follows the prefix of the protocol's own keys of `_meta`; undefined where the key is none of these. */
+/** The part after the prefix of the protocol's keys in `_meta`; undefined for other keys. */
 export function protocolKey(bytes: Buffer, start: number, end: number): string | undefined {
   if (!beginsWith(bytes, start, end, protocolPrefix)) return undefined;
   return bytes.toString('latin1', start + protocolPrefix.length, end);
@@ -71,10 +71,10 @@ export function isClaim(key: string | undefined): key is keyof Claims {
   return claimKeys.has(key);
 }
 
-/** Nothing longer in bytes is one of them, however it is spelled: `k` and `s` have relatives of three and two bytes. */
+/** In bytes, however the key is spelled: `k` and `s` have case variants of three and two bytes. */
 export const LONGEST_KEY = 17;
 
-// Both ways, because there are letters that meet others in only one of the cases: `ſ` is an upper-case `S`.
+// Converts twice, because some letters have a variant in only one direction: `ſ` becomes `S`.
 function folded(key: string): string {
   return key.toUpperCase().toLowerCase();
 }

@@ -16,7 +16,7 @@ import type { RequestId } from './jsonrpc.ts';
 import { type Claims, idValue, type Message, type MessageKind, type StringSpan } from './message.ts';
 import { checkLength, MAX_ID_BYTES, MAX_TASK_ID_BYTES, MAX_URI_BYTES } from './scalar-limits.ts';
 
-/** Of a message, its params and their `_meta` together: each one is looked at. */
+/** For a message, its params and their `_meta` together: each key is compared. */
 const MAX_MEMBERS = 10_000;
 
 /** Reads a message in one pass. `read` returns undefined if its keys are ambiguous. */
@@ -57,7 +57,7 @@ export class EnvelopeReader {
   read(): Message | undefined {
     const { scanner } = this;
     if (scanner.peek() !== OPEN_OBJECT) {
-      // A batch is rejected without reading it, because it may be long.
+      // A batch is rejected unread, because it may be long.
       if (scanner.peek() !== OPEN_LIST) {
         scanner.skip(0);
         scanner.expectEnd();

@@ -1,21 +1,20 @@
 import { join } from './jsonrpc.ts';
 
-/** A smaller piece is copied: by itself it would cost more than it holds, and keep all of the read that it is cut from. */
+/** Smaller pieces are copied: the overhead would exceed their size, and each would keep its whole read buffer alive. */
 const KEPT_BYTES = 4 * 1024;
 const FIRST_BLOCK_BYTES = 1024;
-/** Blocks from here on have memory of their own, which is given back by hand. */
+/** Larger blocks are allocated outside Node's pool, and freed explicitly. */
 const LARGE_BLOCK_BYTES = 128 * 1024;
 
 /**
- * Bytes that arrive piece by piece. However they are cut, they take up a small multiple of their length: large pieces are
- * kept as they are, small ones are copied together. What came in one piece is given out as it came.
+ * Collects bytes that arrive in pieces, in memory of at most a small multiple of their length: large pieces are kept,
+ * small ones are copied together. A single piece is returned without a copy.
  */
 export class Gathered {
   length = 0;
-  /** The only piece so far. */
   private only: Buffer | undefined;
   private parts: Buffer[] = [];
-  /** Stands behind the parts, and is full up to `filled`. */
+  /** Follows `parts`; used up to `filled`. */
   private block: Buffer | undefined;
   private filled = 0;
 
@@ -35,7 +34,7 @@ export class Gathered {
     this.append(piece);
   }
 
-  /** Everything so far, in order; what comes next is gathered anew. */
+  /** Returns all bytes so far and starts over. */
   take(): Buffer[] {
     const { only, parts } = this;
     if (only !== undefined) {
@@ -49,7 +48,7 @@ export class Gathered {
     return parts;
   }
 
-  /** The same as one. */
+  /** The same as one buffer. */
   join(): Buffer {
     return join(this.take());
   }
@@ -77,14 +76,14 @@ export class Gathered {
     this.filled += piece.copy(this.block!, this.filled);
   }
 
-  /** A block gives way to one of twice its size: what is in it stays in one piece, and need not be joined. */
+  /** Doubles the block, so that its bytes stay contiguous and need no join. */
   private grow(wanted: number): void {
     const { block: old, filled } = this;
     const size = Math.max(2 * (old?.length ?? 0), filled + wanted, FIRST_BLOCK_BYTES);
     this.block = size < LARGE_BLOCK_BYTES ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size);
     if (old === undefined) return;
     old.copy(this.block, 0, 0, filled);
-    // Not left for the garbage collector, which is slow to see how much it is.
+    // Freed now, because the garbage collector underestimates its size.
     if (old.length >= LARGE_BLOCK_BYTES) (old.buffer as ArrayBuffer).transfer(0);
   }
 

@@ -1,29 +1,28 @@
 const OPEN = '=?base64?';
 const CLOSE = '?=';
 const canonicalBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-/** Printable ASCII, with blanks only inside. */
+/** Printable ASCII, with spaces and tabs only inside. */
 const plain = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
-/** 64 KB, the longest URI that we take, as base64. */
+/** The longest URI (64 KB) in base64. */
 const MAX_LENGTH = 88 * 1024;
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A text as the value of a header: as it is where headers can hold it, else as base64 between marks. */
+/** Encodes a text as a header value: unchanged if headers can carry it, otherwise as marked base64. */
 export function headerValueOf(text: string): string {
   const isPlain = plain.test(text) && !(text.startsWith(OPEN) && text.endsWith(CLOSE));
   return isPlain ? text : OPEN + Buffer.from(text).toString('base64') + CLOSE;
 }
 
-/** Whether a text is too long to be repeated in a header. */
 export function isTooLongForHeader(text: string): boolean {
   return text.length > MAX_LENGTH || headerValueOf(text).length > MAX_LENGTH;
 }
 
-/** What is wrong with a header's value that stands for no text. */
+/** Why a header value cannot be decoded. */
 export function headerProblem(value: string): string {
   return value.length > MAX_LENGTH ? `is longer than ${MAX_LENGTH} characters` : 'is not valid base64';
 }
 
-/** The text that a header's value stands for; undefined where it is too long, or marked as base64 and is none. */
+/** Decodes a header value; undefined if it is too long or its base64 is invalid. */
 export function textOfHeader(value: string): string | undefined {
   if (value.length > MAX_LENGTH) return undefined;
   const trimmed = trimBlanks(value);
@@ -37,7 +36,7 @@ export function textOfHeader(value: string): string | undefined {
   }
 }
 
-/** A loop, because a pattern that looks for blanks before the end starts over at each blank of a run. */
+/** A loop, because a regular expression would take quadratic time on runs of blanks. */
 function trimBlanks(value: string): string {
   let start = 0;
   let end = value.length;

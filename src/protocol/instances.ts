@@ -2,19 +2,19 @@ import { SwitchboardError } from '../errors.ts';
 import { asObject } from '../json.ts';
 
 /**
- * Under this key of `_meta` a Switchboard tells which Switchboards there are on the way to what it offers: itself, and those
- * behind it. It stands in what a Switchboard says of itself, and in lists where the request has the key as well: more may have
- * come behind it since. Only answers are believed, so no client can make a server look like a loop.
+ * This key of `_meta` lists the Switchboards on the way to what a Switchboard offers: itself, and those behind it. It
+ * is part of its self-description, and of lists if the request has the key too, since the chain may have grown. Only
+ * responses count, so that no client can make a server look like a loop.
  */
 export const INSTANCES_KEY = 'dev.switchboard/instances';
 
-/** More than anybody has: whatever names more is no chain of Switchboards that ends. */
+/** No real chain is longer, so this is a loop. */
 const MAX_INSTANCES = 256;
 
-/** The members of `_meta` that ask for the instances behind a list. */
+/** Requests the instances in a list response. */
 export const asksInstances = { [INSTANCES_KEY]: true };
 
-/** The Switchboards that an answer names. Fails where we are among them, or where they are too many. */
+/** The Switchboards in a result. Throws if we are among them, or if there are too many. */
 export function instancesIn(result: Record<string, unknown>, self: string | undefined): readonly string[] {
   const named = asObject(result._meta)[INSTANCES_KEY];
   if (!Array.isArray(named)) return [];

@@ -7,18 +7,17 @@ export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
-/** White space in JSON. */
 export function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** The position of the first byte, from `at` on, that is not white space. */
+/** The position of the first byte from `at` that is not white space. */
 export function skipSpace(bytes: Buffer, at: number): number {
   while (isSpace(bytes[at])) at++;
   return at;
 }
 
-/** The position after the last byte, before `at`, that is not white space. */
+/** The position after the last byte before `at` that is not white space. */
 export function skipSpaceBack(bytes: Buffer, at: number): number {
   while (at > 0 && isSpace(bytes[at - 1])) at--;
   return at;
@@ -28,7 +27,7 @@ export function isPlain(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH;
 }
 
-/** Whether none of four bytes is a control character, a quote or a backslash: a borrow shows in the highest bit of a byte. */
+/** Whether no byte is a control character, quote or backslash: a borrow sets the high bit of such a byte. */
 export function isPlainWord(word: number): boolean {
   const quotes = word ^ 0x22222222;
   const slashes = word ^ 0x5c5c5c5c;

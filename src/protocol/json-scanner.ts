@@ -5,19 +5,19 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 export const MAX_DEPTH = 512;
-/** Most strings are shorter, and end before a search in words would pay. */
+/** Most strings end before a word-wise search pays off. */
 const NEAR_BYTES = 32;
 
-/** A stretch of a message's bytes: start inclusive, end exclusive. */
+/** A range of bytes: start inclusive, end exclusive. */
 export interface Span {
   start: number;
   end: number;
 }
 
-/** Where values end, by where they begin. */
+/** The ends of values, by their starts. */
 export type Passed = ReadonlyMap<number, number>;
 
-/** The text is not JSON; `at` is the byte where it stops being so. */
+/** The text is not JSON; `at` is the offending byte. */
 export class JsonSyntaxError extends Error {
   readonly at: number;
 
@@ -28,16 +28,16 @@ export class JsonSyntaxError extends Error {
 }
 
 /**
- * Walks over JSON bytes without building values. It accepts what RFC 8259 accepts and nothing else, so that
- * what was decided on here is what every other parser reads.
+ * Scans JSON bytes without building values. Accepts exactly RFC 8259, so that every other parser reads the same values
+ * as we do.
  */
 export class JsonScanner {
   readonly bytes: Uint8Array;
   readonly end: number;
   at: number;
-  /** Whether the string passed last holds an escape, so that its bytes are not its characters. */
+  /** Whether the last string contains an escape, so that its bytes differ from its characters. */
   escaped = false;
-  /** Values that were passed before: where they end, by where they begin. */
+  /** Values that were checked before, and are skipped. */
   private readonly passed: Passed | undefined;
   private words: Int32Array | undefined;
 
@@ -52,7 +52,7 @@ export class JsonScanner {
     throw new JsonSyntaxError(problem, this.at);
   }
 
-  /** Passes white space and gives the next byte, or -1 at the end. */
+  /** Skips white space and returns the next byte, or -1 at the end. */
   peek(): number {
     const { bytes, end } = this;
     let at = this.at;
@@ -72,7 +72,7 @@ export class JsonScanner {
     if (this.peek() !== -1) this.fail('unexpected text after the value');
   }
 
-  /** Calls `member` for each member, standing before its value, which `member` must pass. */
+  /** Calls `member` at each value; it must consume the value. */
   object(member: (keyStart: number, keyEnd: number, keyEscaped: boolean) => void): void {
     if (this.peek() !== 0x7b) this.fail('expected an object');
     this.at++;
@@ -98,7 +98,7 @@ export class JsonScanner {
     }
   }
 
-  /** Calls `element` for each element, standing before it; `element` must pass it. */
+  /** Calls `element` at each element; it must consume the element. */
   array(element: () => void): void {
     if (this.peek() !== 0x5b) this.fail('expected an array');
     this.at++;
@@ -118,7 +118,7 @@ export class JsonScanner {
     }
   }
 
-  /** Passes one value of any kind and says where it stands. */
+  /** Skips one value and returns its range. */
   span(): Span {
     this.peek();
     const start = this.at;
@@ -126,7 +126,6 @@ export class JsonScanner {
     return { start, end: this.at };
   }
 
-  /** Passes one value of any kind. */
   skip(depth: number): void {
     const byte = this.peek();
     const end = this.passed?.get(this.at);
@@ -185,12 +184,12 @@ export class JsonScanner {
     }
   }
 
-  /** Passes a string, standing at its opening quote. */
+  /** Skips a string, from its opening quote. */
   string(): void {
     if (!this.beginString(this.end)) this.fail('unterminated string');
   }
 
-  /** The same, but up to there only: whether it has come to its end. */
+  /** The same up to `stop`. Returns whether the string has ended. */
   beginString(stop: number): boolean {
     this.at++;
     this.escaped = false;
@@ -226,7 +225,7 @@ export class JsonScanner {
     return false;
   }
 
-  /** Passes characters of a string that mean nothing but themselves, four bytes at a time, as far as that goes. */
+  /** Skips unescaped characters, four bytes at a time. */
   private plain(from: number, stop: number): number {
     const { buffer, byteOffset, length } = this.bytes;
     const first = (byteOffset + 3) & ~3;
@@ -234,7 +233,7 @@ export class JsonScanner {
     const { words } = this;
     const count = Math.min(words.length, (byteOffset + stop - first) >> 2);
     let index = (byteOffset + from - first + 3) >> 2;
-    // What is passed byte by byte until a word begins.
+    // Bytes before the first aligned word.
     const start = first + index * 4 - byteOffset;
     for (let at = from; at < start; at++) if (!isPlain(this.bytes[at])) return at;
     while (index < count && isPlainWord(words[index]!)) index++;

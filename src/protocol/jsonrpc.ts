@@ -1,13 +1,12 @@
 import { errorTable, type SwitchboardError } from '../errors.ts';
 import type { Era } from './versions.ts';
 
-/** A JSON-RPC id by its value. Ids past 2^53 are bigints, so that they stay apart. */
+/** A decoded JSON-RPC id. Ids over 2^53 are bigints, so that they stay distinct. */
 export type RequestId = string | number | bigint;
 
-/** The code of an error: whoever is asked does not know what it is asked for. */
 export const METHOD_NOT_FOUND = -32_601;
 
-/** One message as consecutive stretches of bytes. Large messages are never joined. */
+/** One message as consecutive buffers. Large messages are never joined. */
 export type Chunks = readonly Buffer[];
 
 export interface RpcError {
@@ -21,19 +20,18 @@ const resultOpen = Buffer.from(',"result":');
 const errorOpen = Buffer.from(',"error":');
 const close = Buffer.from('}');
 
-/** The result of a request that asks for nothing but to be done. */
+/** The result of requests that return nothing. */
 export const emptyResult = Buffer.from('{}');
 
 export function bytesOf(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
-/** An answer around result bytes that are ready. */
 export function resultMessage(id: Buffer, ...result: Buffer[]): Buffer[] {
   return [open, id, resultOpen, ...result, close];
 }
 
-/** An answer with an error. `id` is the bytes of the id, or undefined where it could not be read. */
+/** `id` is the raw id; undefined if it could not be read. */
 export function errorMessage(id: Buffer | undefined, error: RpcError): Buffer {
   return Buffer.concat([open, id ?? Buffer.from('null'), errorOpen, bytesOf(error), close]);
 }
@@ -48,9 +46,9 @@ export function requestMessage(id: number, method: string, params?: unknown): Bu
   );
 }
 
-/** An error of ours as it stands in a JSON-RPC answer to a client of that era. */
+/** Converts an error for a JSON-RPC response to a client of this era. */
 export function toRpcError(error: SwitchboardError, era: Era = 'legacy'): RpcError {
-  // The modern era has no code of its own for this.
+  // The modern era has no separate code for this.
   const isMissing = era === 'modern' && error.code === 'unknown_resource';
   const code = isMissing ? errorTable.invalid_params.rpc : error.kind.rpc;
   return { code, message: error.message, data: { ...error.data, code: error.code } };

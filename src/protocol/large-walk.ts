@@ -3,38 +3,36 @@ import { CLOSE_LIST, CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, OPEN_OBJECT, QUOTE }
 import { JsonScanner, MAX_DEPTH, type Passed } from './json-scanner.ts';
 import { keyAt, type Member } from './members.ts';
 
-/** A message up to this size is worked on in one go, in a few milliseconds. */
+/** Messages up to this size are processed at once, in a few milliseconds. */
 export const LARGE_BYTES = 4 * 1024 * 1024;
-/** So much is passed before others get their turn. */
+/** How much is scanned before other work gets its turn. */
 const SLICE_BYTES = 256 * 1024;
-/** Values that are worth remembering: large ones, and so deep in a message that its reader comes by. */
+/** Only large values near the top are noted: the reader skips those. */
 const NOTED_BYTES = 1024;
 const NOTED_DEPTH = 3;
-/** More than any of the wanted names, were each character of it an escape. */
+/** The longest wanted name, with every character escaped, is shorter. */
 const LONGEST_NAME = 128;
 
 /**
- * The places in a message that are wanted, as nested keys; `each` stands for the elements of an array. `string`: the places
- * of all strings that stand there. `member`: the place of the member, of the last one where there are several.
+ * Nested keys of the wanted values; `each` stands for the elements of an array. `string`: the ranges of all strings
+ * there. `member`: the range of the member, or of the last one if there are several.
  */
 export interface Shape {
   [key: string]: Wanted;
 }
 type Wanted = Shape | 'string' | 'member';
 
-/** Lets others have their turn. */
+/** Lets other work run. */
 export type Rest = () => Promise<void> | undefined;
 
-/** What a walk over a large message comes by. */
 export interface Walked {
-  /** Where large values end. */
+  /** The ends of large values, by their starts. */
   passed: Passed;
-  /** Where the wanted strings begin and end with their quotes, one number after the other: there may be a great many. */
+  /** Starts and ends of the wanted strings, with quotes, in one flat array, since there may be very many. */
   strings: number[];
   members: Map<string, Member>;
 }
 
-/** A value that has begun, or one that is over at once. */
 interface Place {
   start: number;
   wanted: Wanted | undefined;
@@ -45,7 +43,7 @@ interface Container extends Place {
   close: number;
 }
 
-/** Checks the whole text of a large message, with turns for others in between, and finds what is wanted of it. */
+/** Validates a large message in slices, and finds the wanted values. */
 export async function walkLarge(bytes: Buffer, shape?: Shape, rest: Rest = nextTurn): Promise<Walked> {
   const scanner = new JsonScanner(bytes);
   const passed = new Map<number, number>();
@@ -105,7 +103,7 @@ function asShape(wanted: Wanted | undefined): Shape | undefined {
   return typeof wanted === 'object' ? wanted : undefined;
 }
 
-/** Passes a key with its colon, and gives it where it is one of a shape's. */
+/** Skips a key with its colon, and returns it if the shape has it. */
 function readKey(scanner: JsonScanner, bytes: Buffer, shape: Shape | undefined): Place['key'] {
   if (scanner.peek() !== QUOTE) scanner.fail('expected a key');
   const start = scanner.at;
@@ -119,7 +117,6 @@ function readKey(scanner: JsonScanner, bytes: Buffer, shape: Shape | undefined):
   return name !== 'each' && Object.hasOwn(shape, name) ? { start, name } : undefined;
 }
 
-/** Passes what is left of a long string. */
 async function passRest(scanner: JsonScanner, rest: Rest): Promise<void> {
   do {
     if (scanner.at >= scanner.end) scanner.fail('unterminated string');

@@ -5,25 +5,25 @@ const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 export interface LineHandlers {
-  /** One line without its line break. Never empty. */
+  /** Without its line break. Never empty. */
   line(chunks: Chunks): void;
-  /** A line grew past the limit and is thrown away up to its end; `head` is how it began. */
+  /** A line exceeded the limit and is discarded up to its end; `head` is its start. */
   tooLong(head: Buffer): void;
-  /** Such a line is over; `head` and `tail` are its first and its last bytes. */
+  /** A discarded line has ended; `head` and `tail` are its first and last bytes. */
   skipped?(head: Buffer, tail: Buffer): void;
 }
 
-/** How much of a line's beginning and end is kept of one that is thrown away. */
+/** How much of each end of a discarded line is kept. */
 const EDGE_BYTES = 256;
 
-/** Cuts a stream of bytes into lines, without joining the large chunks of a long one. */
+/** Splits a byte stream into lines, without joining the chunks of long ones. */
 export class LineSplitter {
   private readonly handlers: LineHandlers;
   private readonly maxBytes: number;
   private readonly pending = new Gathered();
-  /** How many line breaks have come. */
+  /** The number of line breaks so far. */
   breaks = 0;
-  /** The edges of a line that is being thrown away. */
+  /** Both ends of the line that is being discarded. */
   private discarded: { head: Buffer; tail: LastBytes } | undefined;
 
   constructor(maxBytes: number, handlers: LineHandlers) {
@@ -31,7 +31,7 @@ export class LineSplitter {
     this.handlers = handlers;
   }
 
-  /** Takes so many lines of a chunk at the most, from there on; gives the place of what is left. */
+  /** Reads at most `most` lines from `start`, and returns the position after them. */
   push(chunk: Buffer, start = 0, most = Number.POSITIVE_INFINITY): number {
     let at = start;
     for (let count = 0; count < most; count++) {
@@ -48,7 +48,7 @@ export class LineSplitter {
     return at;
   }
 
-  /** The stream is over: what stands after the last line break is a line too. */
+  /** The stream ended, and with it the last line. */
   end(): void {
     this.finish();
   }
@@ -97,7 +97,7 @@ function firstBytes(parts: Buffer[]): Buffer {
   return Buffer.concat(enough, Math.min(length, EDGE_BYTES));
 }
 
-/** The end of what is thrown away. Each byte is moved at most twice, however small the parts are. */
+/** The end of a discarded line. Moves each byte at most twice, however small the parts are. */
 class LastBytes {
   private readonly kept = Buffer.allocUnsafe(2 * EDGE_BYTES);
   private filled = 0;

@@ -7,35 +7,31 @@ import { endOfString, keyAt } from './members.ts';
 export interface ListLimits {
   items: number;
   bytes: number;
-  /** Of one item. */
+  /** For one item. */
   itemBytes: number;
   itemDepth: number;
 }
 
-/** One page of a list. */
 export interface ListPage {
-  /** The members of the result that are no items, but for those that are too large. */
+  /** The other members of the result, without large ones. */
   result: Record<string, unknown>;
-  /** The names of these. */
+  /** Members that are left out because of their size. */
   largeMembers: string[];
   error: unknown;
   items: unknown[];
   bytes: number;
-  /** Items that were too large or too deep by themselves, and those that came after the limits. */
+  /** Items that exceed the limits of one item (`tooLarge`), and those after the limits of the list (`beyond`). */
   tooLarge: number;
   beyond: number;
 }
 
-/** Nothing else of a list is as large. */
+/** No other member of a list is this large. */
 export const LARGEST_MEMBER = 64 * 1024;
-/** So much is passed over before others get their turn, and so long is worked. */
+/** How much is scanned, and how long, before other work gets its turn. */
 const SLICE_BYTES = 1024 * 1024;
 const SLICE_MS = 10;
 
-/**
- * Reads an answer to a list request item by item: nothing is built of what is over the limits, and others get their turn in
- * between, however long the list is. Fails where it is not JSON.
- */
+/** Reads a list response item by item, in slices. Builds no items over the limits. Rejects if the text is not JSON. */
 export async function readList(bytes: Buffer, key: string, limits: ListLimits): Promise<ListPage> {
   const page: ListPage = {
     result: {},
@@ -49,7 +45,7 @@ export async function readList(bytes: Buffer, key: string, limits: ListLimits): 
   const pace = new Pace();
   const parse = (start: number, end: number) => parseLossless(bytes.toString('utf8', start, end));
   const readItems = async (start: number): Promise<number> => {
-    // Of a key that is there twice, the last one counts.
+    // For a duplicate key, the last one counts.
     Object.assign(page, { items: [], bytes: 0, tooLarge: 0, beyond: 0 });
     let at = skipSpace(bytes, start + 1);
     while (at < bytes.length && bytes[at] !== CLOSE_LIST) {
@@ -95,7 +91,7 @@ export async function readList(bytes: Buffer, key: string, limits: ListLimits): 
   return page;
 }
 
-/** False where it has too much in it. */
+/** Returns false if the value has too many parts. */
 function isBuilt(build: () => void): boolean {
   try {
     build();
@@ -106,13 +102,13 @@ function isBuilt(build: () => void): boolean {
   }
 }
 
-/** Passes over values, and lets others have their turn when it has worked for long enough. */
+/** Skips values, and yields to other work after a while. */
 class Pace {
   private since = performance.now();
-  /** How deep the value that was passed last is nested. */
+  /** The nesting depth of the last value. */
   deepest = 0;
 
-  /** Behind the value that begins there. What stands there is believed to be JSON. */
+  /** Returns the position after the value at `start`, which is not fully validated. */
   async pass(bytes: Buffer, start: number): Promise<number> {
     await this.rest();
     this.deepest = 0;

@@ -13,7 +13,7 @@ import {
 import type { Span } from './json-scanner.ts';
 import type { Edit } from './splice.ts';
 
-/** One member of an object: the whole of it, key and all, and its value. */
+/** The range of a member, including its key, and that of its value. */
 export interface Member extends Span {
   value: Span;
 }
@@ -21,8 +21,8 @@ export interface Member extends Span {
 const nothing = Buffer.alloc(0);
 
 /**
- * The members of these names in the object that begins there. Of a name that stands there twice, the last one. What stands
- * there is believed to be JSON, and large values are passed over quickly: where it is none, what is found means nothing.
+ * Finds members by name in the object at `at`; of duplicates, the last. Assumes valid JSON and skips large values fast:
+ * for invalid JSON, the result is meaningless.
  */
 export function membersAt(bytes: Buffer, at: number, names: ReadonlySet<string>): Map<string, Member> {
   const found = new Map<string, Member>();
@@ -42,13 +42,12 @@ export function membersAt(bytes: Buffer, at: number, names: ReadonlySet<string>)
   return found;
 }
 
-/** The name that stands between these quotes. */
+/** Decodes the key between these quotes. */
 export function keyAt(bytes: Buffer, start: number, end: number): string {
   const raw = bytes.toString('utf8', start + 1, end - 1);
   return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
 }
 
-/** Behind the value that begins there. */
 function endOfValue(bytes: Buffer, start: number): number {
   let depth = 0;
   let at = start;
@@ -72,7 +71,7 @@ function endOfValue(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** Behind the string that begins there. Most are short, or full of escapes, and a search is slow to begin. */
+/** Compares bytes first, because most strings are short or full of escapes, and `indexOf` is slow to start. */
 export function endOfString(bytes: Buffer, start: number): number {
   let at = start + 1;
   while (at < bytes.length) {
@@ -94,7 +93,7 @@ export function endOfString(bytes: Buffer, start: number): number {
 
 const NEAR_BYTES = 64;
 
-/** The edits that take members out of an object, with the commas that they leave over. */
+/** Edits that remove members from an object, with their commas. */
 export function withoutMembers(bytes: Buffer, members: Iterable<Span>): Edit[] {
   const edits: Edit[] = [];
   for (const { start, end } of [...members].sort((one, other) => one.start - other.start)) {
@@ -105,7 +104,7 @@ export function withoutMembers(bytes: Buffer, members: Iterable<Span>): Edit[] {
     if (isAdjacent) last.end = takesComma ? after + 1 : end;
     else edits.push({ start, end: takesComma ? after + 1 : end, bytes: nothing });
     if (takesComma) continue;
-    // The last member of its object: the comma before it goes, where something is left before that.
+    // The last member of its object also takes the comma before it.
     const run = edits.at(-1)!;
     const before = skipSpaceBack(bytes, run.start);
     if (bytes[before - 1] === COMMA) run.start = before - 1;
@@ -113,7 +112,7 @@ export function withoutMembers(bytes: Buffer, members: Iterable<Span>): Edit[] {
   return edits;
 }
 
-/** The edit that puts members (their text, without braces) into the object that begins there. */
+/** An edit that inserts members (JSON without braces) into the object at `at`. */
 export function withMembers(bytes: Buffer, at: number, members: Buffer): Edit {
   const isEmpty = bytes[skipSpace(bytes, at + 1)] === CLOSE_OBJECT;
   return { start: at + 1, end: at + 1, bytes: isEmpty ? members : Buffer.concat([members, comma]) };

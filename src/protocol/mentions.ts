@@ -1,6 +1,6 @@
 import type { Chunks } from './jsonrpc.ts';
 
-/** Whether a word stands anywhere in a message, be it split over its chunks. */
+/** Whether a word occurs in a message, even across chunks. */
 export function mentions(chunks: Chunks, word: string): boolean {
   let tail: Buffer = Buffer.alloc(0);
   return chunks.some((chunk) => {
@@ -13,7 +13,7 @@ export function mentions(chunks: Chunks, word: string): boolean {
   });
 }
 
-/** How a message begins and how it ends: there stands what servers write of a large one as a whole. */
+/** The start and end of a message, where servers put the members about a large one as a whole. */
 export function endsOf(chunks: Chunks): [Buffer, Buffer] {
   return [chunks[0]!.subarray(0, END_BYTES), chunks.at(-1)!.subarray(-END_BYTES)];
 }

@@ -7,15 +7,14 @@ import { LARGE_BYTES, type Rest, walkLarge } from './large-walk.ts';
 import { parseLossless } from './lossless.ts';
 import type { Message } from './message.ts';
 
-/** More than any client sends at once: each entry costs far more than its bytes. */
+/** An entry costs far more than its bytes, and no client sends this many. */
 const MAX_BATCH = 1_000;
-/** What is rebuilt is parsed in one go. */
+/** Rebuilding parses the message at once. */
 const MAX_REBUILT_BYTES = 1024 * 1024;
 
 /**
- * Reads one message. Where two parsers could read two things out of the same bytes (a key twice, a key spelled
- * with escapes), the message is rebuilt so that there is only one reading left, and that one is used. `passed` is given
- * where all of the text was checked before.
+ * Parses one message. If parsers could disagree about it (duplicate keys, keys with escapes), it is rebuilt so that
+ * only one reading is left. `passed` is set if the text was validated before.
  */
 export function readMessage(bytes: Buffer, passed?: Passed): Message {
   if (passed === undefined && !isUtf8(bytes))
@@ -28,7 +27,7 @@ export function readMessage(bytes: Buffer, passed?: Passed): Message {
   }
 }
 
-/** The messages of a JSON-RPC batch, or undefined when the bytes are not an array. */
+/** The messages of a JSON-RPC batch; undefined if it is not an array. */
 export function splitBatch(bytes: Buffer): Buffer[] | undefined {
   const scanner = new JsonScanner(bytes);
   if (scanner.peek() !== OPEN_LIST) return undefined;
@@ -51,7 +50,7 @@ export function splitBatch(bytes: Buffer): Buffer[] | undefined {
   return items;
 }
 
-/** Reads one large message as `readMessage` does. `rest` lets others have their turn in between. */
+/** Like `readMessage`, in slices. `rest` lets other work run. */
 export async function readLargeMessage(bytes: Buffer, rest?: Rest): Promise<Message> {
   if (!isUtf8(bytes)) throw new SwitchboardError('parse_error', 'The message is not valid UTF-8.');
   if (new JsonScanner(bytes).peek() === OPEN_LIST)

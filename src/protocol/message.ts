@@ -4,44 +4,43 @@ import { MAX_ID_BYTES } from './scalar-limits.ts';
 
 export type MessageKind = 'request' | 'notification' | 'result' | 'error';
 
-/** One JSON-RPC message: its bytes as they travel, and where in them the parts stand that routing needs. */
+/** One JSON-RPC message: its bytes, and the ranges that routing needs. */
 export interface Message {
   bytes: Buffer;
   kind: MessageKind;
-  /** Empty for answers. */
+  /** Empty for responses. */
   method: string;
   id: RequestId | undefined;
   idSpan: Span | undefined;
   params: Span | undefined;
-  /** `params.name` and `params.uri`, where they are strings: span with the quotes, and the decoded value. */
+  /** `params.name` and `params.uri`, if they are strings: the range with quotes, and the decoded value. */
   name: StringSpan | undefined;
   uri: StringSpan | undefined;
-  /** What a completion is asked for. */
+  /** The target of a completion. */
   reference: Reference | undefined;
-  /** `params.task`: the sender of this call wants it done as a task. `params.taskId`: the task that this is about. */
+  /** `params.task`: run the call as a task. `params.taskId`: the task that the request is about. */
   task: Span | undefined;
   taskId: StringSpan | undefined;
   /** `params.requestId` (of a cancellation) and `params.progressToken` (of progress). */
   requestId: Span | undefined;
   progressToken: Span | undefined;
-  /** `params._meta.progressToken`: the sender of this request wants progress under this token. */
+  /** `params._meta.progressToken`: the sender wants progress under this token. */
   wantedProgress: Span | undefined;
-  /** `params._meta.projectId` or `project_id`: the project that the request is about. */
+  /** `params._meta.projectId` or `project_id`. */
   projectId: StringSpan | undefined;
-  /** `params.inputResponses` and `params.requestState`: what the sender was asked for by the answer to an earlier request. */
+  /** `params.inputResponses` and `params.requestState`: the input that an earlier response asked for. */
   inputResponses: Span | undefined;
   requestState: Span | undefined;
-  /** `params._meta`, whatever it is. */
+  /** `params._meta`, of any type. */
   meta: Span | undefined;
-  /** What `params._meta` says under the protocol's own keys. */
+  /** The protocol's own keys in `params._meta`. */
   claims: Claims | undefined;
-  /** The result of an answer. */
   result: Span | undefined;
-  /** `params._meta`, where it has something in it that the sender wants of us: keys that start with `dev.switchboard/`. */
+  /** `params._meta`, if it has options for us: keys that start with `dev.switchboard/`. */
   callOptions: Span | undefined;
 }
 
-/** The protocol's own keys of `_meta`: what a request of the modern era says of its sender, and whose subscription it is. */
+/** The protocol's own keys in `_meta`: the description of a modern sender, and the subscription of a notification. */
 export interface Claims {
   protocolVersion?: Claim;
   clientCapabilities?: Claim;
@@ -50,7 +49,7 @@ export interface Claims {
   subscriptionId?: Claim;
 }
 
-/** One member of `_meta`: the whole of it, key and all, and its value. */
+/** The range of a member of `_meta`, including its key, and that of its value. */
 export interface Claim extends Span {
   value: Span;
 }
@@ -59,14 +58,13 @@ export interface StringSpan extends Span {
   value: string;
 }
 
-/** The strings of `params.ref`. */
 interface Reference {
   type: StringSpan | undefined;
   name: StringSpan | undefined;
   uri: StringSpan | undefined;
 }
 
-/** The value of a JSON-RPC id, or undefined where it is none that MCP allows, or longer than we take. */
+/** Decodes a JSON-RPC id; undefined if MCP does not allow it, or if it is too long. */
 export function idValue(bytes: Buffer, span: Span): RequestId | undefined {
   if (span.end - span.start > MAX_ID_BYTES) return undefined;
   const text = bytes.toString('utf8', span.start, span.end);
@@ -80,7 +78,7 @@ export function bytesAt(bytes: Buffer, span: Span): Buffer {
   return bytes.subarray(span.start, span.end);
 }
 
-/** The id of a request as it was written. */
+/** The raw id. */
 export function idBytes({ bytes, idSpan }: Message): Buffer {
   return bytesAt(bytes, idSpan!);
 }

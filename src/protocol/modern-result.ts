@@ -2,22 +2,20 @@ import { QUOTE } from './json-bytes.ts';
 import type { Span } from './json-scanner.ts';
 import { type Member, membersAt } from './members.ts';
 
-/** What servers of the modern era say of a result itself, beside what was asked for. */
+/** The members that the modern era adds to results. */
 export interface ModernResult {
-  /** `complete`, `input_required`, `task`, or what an extension calls it. */
+  /** `complete`, `input_required`, `task`, or a type of an extension. */
   type: string | undefined;
-  /** What the client is asked for, and what it has to send along with its answer. */
+  /** What the client is asked for, and the state that it must return with its input. */
   inputRequests: Span | undefined;
   requestState: Span | undefined;
-  /** The task that has begun. */
   taskId: Span | undefined;
-  /** What a client of the legacy era knows nothing of. */
+  /** Members that legacy clients do not know. */
   additions: Member[];
 }
 
 export const INPUT_REQUIRED = 'input_required';
 
-/** The members of a result that matter here. */
 export const modernMembers = [
   'resultType',
   'ttlMs',
@@ -29,12 +27,12 @@ export const modernMembers = [
 
 const names: ReadonlySet<string> = new Set(modernMembers);
 
-/** Reads the result that begins there, without building values. */
+/** Reads the result at `at` without building values. */
 export function readModernResult(bytes: Buffer, at: number): ModernResult {
   return modernResultOf(bytes, membersAt(bytes, at, names));
 }
 
-/** The same where these members were found before. */
+/** The same from members found before. */
 export function modernResultOf(bytes: Buffer, members: ReadonlyMap<string, Member>): ModernResult {
   const type = members.get('resultType');
   const additions = ['resultType', 'ttlMs', 'cacheScope'].flatMap((name) => members.get(name) ?? []);
@@ -47,14 +45,14 @@ export function modernResultOf(bytes: Buffer, members: ReadonlyMap<string, Membe
   };
 }
 
-/** Where in an answer that was read as one piece its result begins. */
+/** The start of the result in a joined response. */
 export function resultStart(bytes: Buffer): number {
   return membersAt(bytes, 0, resultName).get('result')?.value.start ?? 0;
 }
 
 const resultName: ReadonlySet<string> = new Set(['result']);
 
-/** The string at this place, or undefined where something else stands there. */
+/** Returns undefined if the value is not a string. */
 export function stringAt(bytes: Buffer, { start, end }: Span): string | undefined {
   return bytes[start] === QUOTE ? (JSON.parse(bytes.toString('utf8', start, end)) as string) : undefined;
 }

@@ -2,11 +2,11 @@ import { SwitchboardError } from '../errors.ts';
 import { inWords, isObject } from '../json.ts';
 import { headerProblem, headerValueOf, isTooLongForHeader, textOfHeader } from './header-values.ts';
 
-/** An argument of a tool that travels as a header too: its schema says so with `x-mcp-header`. */
+/** An argument of a tool that is also sent as a header, because its schema has `x-mcp-header`. */
 export interface ParameterHeader {
-  /** Where it stands in the arguments. */
+  /** Its keys in the arguments. */
   path: readonly string[];
-  /** In lower case, with the prefix of all of them. */
+  /** In lower case, with the common prefix. */
   header: string;
   type: string;
 }
@@ -16,16 +16,16 @@ const PREFIX = 'mcp-param-';
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const types: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
 
-/** Below these an annotation is not allowed: the argument that it is about could not be told. */
+/** Annotations below these are invalid, because they identify no single argument. */
 const unreachable = [
   ...['items', 'prefixItems', 'contains', 'additionalProperties', 'unevaluatedProperties'],
   ...['unevaluatedItems', 'propertyNames', 'oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else'],
 ];
 const unreachableMaps = ['patternProperties', 'dependentSchemas', '$defs', 'definitions'];
 
-/** The arguments of a tool that travel as headers, or what is wrong with what its schema says of them. */
+/** The arguments of a tool that are also sent as headers, or the problem with their annotations. */
 export function parameterHeaders(inputSchema: unknown): ParameterHeader[] | { problem: string } {
-  // Nearly no tool has any, and walking over all schemas of all tools takes time.
+  // Few tools have any, and walking all schemas takes time.
   if (!JSON.stringify(inputSchema ?? null).includes(ANNOTATION)) return [];
   const found: ParameterHeader[] = [];
   const problem = collect(inputSchema, [], true, found);
@@ -68,7 +68,7 @@ function collect(
   return undefined;
 }
 
-/** The lines of a request's head that repeat arguments. Refuses arguments that are too long for that. */
+/** The header lines that repeat arguments. Throws if an argument is too long. */
 export function parameterHeaderLines(declared: readonly ParameterHeader[], args: unknown): string {
   let lines = '';
   for (const { path, header } of declared) {
@@ -83,7 +83,7 @@ export function parameterHeaderLines(declared: readonly ParameterHeader[], args:
   return lines;
 }
 
-/** What is wrong with the headers that repeat arguments; undefined where nothing is. `mayLack`: none of them has to be there. */
+/** The problem with the headers that repeat arguments, if any. `mayLack`: headers may be missing. */
 export function parameterHeaderProblem(
   declared: readonly ParameterHeader[],
   args: unknown,
@@ -114,7 +114,7 @@ function isDecimal(text: string): boolean {
   return /^-?\d+(\.\d+)?$/.test(text);
 }
 
-/** Undefined where a header cannot repeat it. */
+/** Returns undefined if a header cannot carry the value. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean') return String(value);

@@ -1,7 +1,7 @@
 import { headerValueOf } from './header-values.ts';
 import { modernVersion } from './versions.ts';
 
-/** The methods whose requests name something in a header too, and where in their params it stands. */
+/** Methods whose requests repeat a param in the header `Mcp-Name`, and the key of that param. */
 const namedBy: Record<string, 'name' | 'uri' | 'taskId'> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -11,12 +11,11 @@ const namedBy: Record<string, 'name' | 'uri' | 'taskId'> = {
   'tasks/cancel': 'taskId',
 };
 
-/** Under which key of its params a request of this method names what its header `Mcp-Name` repeats. */
 export function nameKeyOf(method: string): 'name' | 'uri' | 'taskId' | undefined {
   return Object.hasOwn(namedBy, method) ? namedBy[method] : undefined;
 }
 
-/** The lines of a request's head that repeat, for whoever stands in between, what the request is about. */
+/** The header lines that repeat parts of the request for proxies. */
 export function requestLines(method: string, named: string | undefined): string {
   const lines = `mcp-protocol-version: ${modernVersion}\r\n${methodLine(method)}`;
   return named === undefined || nameKeyOf(method) === undefined
@@ -28,5 +27,5 @@ function methodLine(method: string): string {
   return `mcp-method: ${headerValueOf(method)}\r\n`;
 }
 
-/** What a greeting of the legacy era has in its head, in case it reaches a server of the modern one. */
+/** Sent with a legacy greeting, in case it reaches a modern server. */
 export const greetingLine = methodLine('initialize');

@@ -14,20 +14,20 @@ import { withMembers } from './members.ts';
 import type { Message } from './message.ts';
 import { type Edit, splice } from './splice.ts';
 
-/** Where the id of an answer stands: which chunk, and which bytes of it. */
+/** The position of the id in a response. */
 export interface ResponseId {
   id: number;
   isError: boolean;
   chunk: number;
   start: number;
   end: number;
-  /** Where the result begins, or the error: in the first chunk, or right behind it. */
+  /** The start of the result or error: in the first chunk, or right after it. */
   payload: number;
-  /** Where nobody has looked at what comes after the id: its whole member with the comma, and the message's end. */
+  /** Set if nothing after the id was read: the range of its member with the comma, and the closing brace. */
   early?: { start: number; end: number; closing: number };
 }
 
-/** The same for an answer that was read as a whole. */
+/** The same for a parsed response. */
 export function responseIdOf({ id, idSpan, kind, result }: Message): ResponseId {
   const { start, end } = idSpan!;
   return { id: Number(id), isError: kind === 'error', chunk: 0, start, end, payload: result?.start ?? 0 };
@@ -36,8 +36,8 @@ export function responseIdOf({ id, idSpan, kind, result }: Message): ResponseId 
 const idKey = Buffer.from(',"id":');
 
 /**
- * Finds the id of an answer to a request of ours (so the id is a small integer) by looking only at the message's
- * first bytes and its last ones: that is where every known server writes it. Undefined means: read the whole.
+ * Finds the id of a response to our own request (so it is a small integer) in the first or last bytes of the message,
+ * where every known server writes it. Undefined means that the whole message must be parsed.
  */
 export function findResponseId(chunks: Chunks): ResponseId | undefined {
   const head = new HeadReader(chunks[0]!);
@@ -61,8 +61,8 @@ export function findResponseId(chunks: Chunks): ResponseId | undefined {
 }
 
 /**
- * The same answer under another id. An early id moves to the end: of two equal keys parsers take the last one, so
- * that a server cannot answer another request by putting a second id where nobody looks.
+ * Replaces the id of a response. An early id moves to the end: parsers take the last of duplicate keys, so a server
+ * cannot answer another request with a second, hidden id.
  */
 export function withResponseId(chunks: Chunks, at: ResponseId, id: Buffer): Buffer[] {
   const chunk = chunks[at.chunk]!;
@@ -81,7 +81,7 @@ export function withResponseId(chunks: Chunks, at: ResponseId, id: Buffer): Buff
   return [...chunks.slice(0, at.chunk), ...spliced, ...chunks.slice(at.chunk + 1)];
 }
 
-/** The edits of an answer in one piece that do the same. */
+/** The same as edits of a joined response. */
 export function responseIdEdits({ start, end, early }: ResponseId, id: Buffer): Edit[] {
   if (early === undefined) return [{ start, end, bytes: id }];
   const { closing } = early;
@@ -91,7 +91,7 @@ export function responseIdEdits({ start, end, early }: ResponseId, id: Buffer): 
   ];
 }
 
-/** The same answer with members put into its result, where that is an object. */
+/** Inserts members into the result, if it is an object. */
 export function withResultMembers(
   answer: Chunks,
   at: ResponseId,
@@ -99,7 +99,7 @@ export function withResultMembers(
 ): { chunks: Chunks; at: ResponseId } {
   const first = answer[0]!;
   const open = skipSpace(first, at.payload);
-  // Where the first chunk ends before the result's first member, it does not tell whether there is one.
+  // The first chunk must show whether the result is empty.
   if (answer.length > 1 && skipSpace(first, open + 1) >= first.length)
     return withResultMembers([join(answer)], inOneChunk(answer, at), members);
   if (first[open] !== OPEN_OBJECT) return { chunks: answer, at };
@@ -118,7 +118,7 @@ export function withResultMembers(
   };
 }
 
-/** The same place when the chunks are joined. */
+/** The same position after the chunks are joined. */
 export function inOneChunk(chunks: Chunks, at: ResponseId): ResponseId {
   let before = 0;
   for (const chunk of chunks.slice(0, at.chunk)) before += chunk.length;
@@ -134,7 +134,6 @@ export function inOneChunk(chunks: Chunks, at: ResponseId): ResponseId {
   };
 }
 
-/** Reads the members before `result` or `error`. */
 class HeadReader {
   private readonly bytes: Buffer;
   private at = 0;
@@ -150,7 +149,7 @@ class HeadReader {
     this.bytes = bytes;
   }
 
-  /** True when nothing but `jsonrpc` and `id` stands before the payload. */
+  /** Returns true if only `jsonrpc` and `id` precede the payload. */
   read(): boolean {
     if (!this.take(OPEN_OBJECT)) return false;
     for (;;) {
@@ -213,8 +212,8 @@ class HeadReader {
 }
 
 /**
- * The id as the last member, or the last but `jsonrpc`. In valid JSON these bytes cannot belong to anything else:
- * the closing brace ends the message, and inside of a string a quote would have to follow the digits.
+ * The id as the last member, or the last before `jsonrpc`. In valid JSON these bytes cannot be anything else: the
+ * closing brace ends the message, and inside a string a quote would follow the digits.
  */
 function idAtEnd(bytes: Buffer): { id: number; start: number; end: number } | undefined {
   let at = skipSpaceBack(bytes, bytes.length);
@@ -237,7 +236,7 @@ function idAtEnd(bytes: Buffer): { id: number; start: number; end: number } | un
   return { id: Number(bytes.toString('latin1', start, end)), start, end };
 }
 
-/** Steps back over a word and the white space before it; -1 when it is not there (and stays -1). */
+/** Steps back over a word and the white space before it. Returns -1 if the word is missing, and for an `at` of -1. */
 function wordBack(bytes: Buffer, at: number, word: string): number {
   const start = at - word.length;
   return at > 0 && start >= 0 && standsAt(bytes, start, word) ? skipSpaceBack(bytes, start) : -1;

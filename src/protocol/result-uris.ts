@@ -5,7 +5,7 @@ import type { Shape } from './large-walk.ts';
 
 const content: Shape = { uri: 'string', resource: { uri: 'string' } };
 
-/** Where the results of these methods name resources by URI. */
+/** Where the results of these methods contain URIs of resources. */
 export const uriShapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ['tools/call', { result: { content: { each: content } } }],
   ['tasks/result', { result: { content: { each: content } } }],
@@ -14,11 +14,11 @@ export const uriShapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ['resources/read', { result: { contents: { each: { uri: 'string' } } } }],
 ]);
 
-/** A result of tools/call or prompts/get holds a URI only beside one of the content types that begin like this. */
+/** Results of tools/call and prompts/get contain URIs only next to a content type that starts like this. */
 const MARK = '"resource';
 /**
- * The search looks for this part of the mark. The engine finds the first byte of a short pattern fast and compares
- * the rest slowly, and `u` is rare: a third of the time that a search for the whole takes.
+ * The part to search for. The engine finds the first byte of a short pattern fast and compares the rest slowly, and `u`
+ * is rare: this takes a third of the time of a search for the whole mark.
  */
 const RARE_PART = 'urce';
 const BEFORE_PART = MARK.length - RARE_PART.length;
@@ -29,7 +29,7 @@ export function mayHoldUris(method: string, result: Chunks): boolean {
   if (!uriShapes.has(method)) return false;
   const content = method === 'tools/call' && result.length > 1 ? shortContent(result[0]!) : undefined;
   if (content !== undefined) return hasMark(content);
-  // The end of what came before: a mark may be split over two chunks, or over many small ones.
+  // The end of the previous chunks: a mark may be split over two chunks, or over many small ones.
   let tail: Buffer = Buffer.alloc(0);
   return result.some((chunk) => {
     if (hasMark(chunk) || (tail.length > 0 && hasMark(Buffer.concat([tail, chunk.subarray(0, CARRIED)]))))
@@ -43,15 +43,15 @@ const CONTENT_FIRST = '"result":{"content":[';
 const SHORT_BYTES = 2_048;
 
 /**
- * The content of a result that begins with it, where it is short. Only there URIs can stand: what follows is
- * structured content, which may be large and is the tool's own.
+ * The content of a result, if it comes first and is short. Only the content can hold URIs; the structured content after
+ * it may be large, and is relayed unchanged.
  */
 function shortContent(first: Buffer): Buffer | undefined {
   const head = first.subarray(0, SHORT_BYTES);
   const start = head.indexOf(CONTENT_FIRST, 0, 'latin1');
-  // The first brace but one is the result's own: this is not the inside of something else.
+  // The second brace must be that of the result, so that this is not nested in something else.
   if (start === -1 || head.indexOf('{', 1, 'latin1') !== start + CONTENT_FIRST.indexOf('{')) return undefined;
-  // Long text: not even worth a scan that fails.
+  // The text is long: skip the scan, which would fail.
   if (!head.includes(']', start, 'latin1')) return undefined;
   const scanner = new JsonScanner(head, start + CONTENT_FIRST.length - 1);
   try {
@@ -62,7 +62,7 @@ function shortContent(first: Buffer): Buffer | undefined {
   return head.subarray(start, scanner.at);
 }
 
-/** A text that is fuller of the rare part than this is said to hold the mark: each place where a search stops costs. */
+/** With more occurrences, the mark is assumed to be present: every stop of the search takes time. */
 const FEW_STOPS = 100;
 const BYTES_PER_STOP = 512;
 
@@ -78,7 +78,7 @@ function hasMark(chunk: Buffer): boolean {
   return false;
 }
 
-/** The places of all URIs that the result of such a method names, with their quotes. */
+/** The ranges of all URIs in the result of this method, with quotes. */
 export function resultUriSpans(method: string, bytes: Buffer): Span[] {
   const shape = uriShapes.get(method);
   const found: Span[] = [];

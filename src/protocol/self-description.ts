@@ -9,15 +9,14 @@ const PREFIX = 'io.modelcontextprotocol/';
 export const SERVER_INFO_KEY = `${PREFIX}serverInfo`;
 export const SUBSCRIPTION_KEY = `${PREFIX}subscriptionId`;
 
-/** What every request of the modern era says of its sender, because nothing is known from before. */
+/** How every modern request describes its sender, since no session does. */
 export interface SelfDescription {
   capabilities: object;
   clientInfo: object;
-  /** How loud the server may be while it works on this request; silent where it is not said. */
+  /** The log level for this request; without it, the server sends no log messages. */
   logLevel: string | undefined;
 }
 
-/** The keys of `_meta` for it. */
 export function describedMeta({ capabilities, clientInfo, logLevel }: SelfDescription): object {
   return {
     [`${PREFIX}protocolVersion`]: modernVersion,
@@ -27,17 +26,16 @@ export function describedMeta({ capabilities, clientInfo, logLevel }: SelfDescri
   };
 }
 
-/** The same as text without braces, which is put into requests as it is. */
+/** The same as JSON without braces, for insertion into requests. */
 export function describedMembers(description: SelfDescription): Buffer {
   return Buffer.from(JSON.stringify(describedMeta(description)).slice(1, -1));
 }
 
-/** Whether a request describes its sender, as those of the modern era do. */
 export function isDescribed({ claims }: Message): boolean {
   return claims?.protocolVersion !== undefined;
 }
 
-/** The edit that makes a request of the legacy era one of the modern era. */
+/** An edit that turns a legacy request into a modern one. */
 export function describe({ bytes, meta, params }: Message, members: Buffer): Edit {
   if (meta !== undefined) return withMeta(bytes, meta, members);
   const wrapped = Buffer.concat([Buffer.from('"_meta":{'), members, Buffer.from('}')]);
@@ -49,12 +47,12 @@ export function describe({ bytes, meta, params }: Message, members: Buffer): Edi
   return withMembers(bytes, params.start, wrapped);
 }
 
-/** The edits that make a request of the modern era one of the legacy era. */
+/** Edits that turn a modern request into a legacy one. */
 export function undescribe({ bytes, claims }: Message): Edit[] {
   return withoutMembers(bytes, withoutSubscription(claims ?? {}));
 }
 
-/** The edits that put the id of a subscription into a notification, or take it out. */
+/** Edits that set or remove the subscription id of a notification. */
 export function subscribedAs({ bytes, meta, claims, params }: Message, id: Buffer | undefined): Edit[] {
   const present = claims?.subscriptionId;
   if (present !== undefined) {
@@ -67,7 +65,7 @@ export function subscribedAs({ bytes, meta, claims, params }: Message, id: Buffe
   return params === undefined ? [] : [withMembers(bytes, params.start, wrapped)];
 }
 
-/** What is no object cannot stay: it says nothing that anybody could read. */
+/** A `_meta` that is not an object is replaced. */
 function withMeta(bytes: Buffer, meta: Span, members: Buffer): Edit {
   if (bytes[meta.start] === OPEN_OBJECT) return withMembers(bytes, meta.start, members);
   return { ...meta, bytes: Buffer.concat([Buffer.from('{'), members, Buffer.from('}')]) };

@@ -2,18 +2,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Span } from './json-scanner.ts';
 import type { Chunks } from './jsonrpc.ts';
 
-/** What is longer is not copied, but cut where the edits are. */
+/** Longer messages are not copied, but split at the edits. */
 const COPIED_BYTES = 1024 * 1024;
 
-/** What stands at a span becomes these bytes. */
+/** Replaces a range with these bytes. */
 export interface Edit extends Span {
   bytes: Buffer;
 }
 
-/** So many are made before others get their turn. */
+/** How many edits are made before other work gets its turn. */
 const SLICE_EDITS = 5_000;
 
-/** The same as `splice`, for what is only passed on: a long message does not lie there twice. */
+/** Like `splice`, but does not copy long messages. */
 export function spliceChunks(bytes: Buffer, edits: Edit[]): Chunks {
   if (bytes.length <= COPIED_BYTES) return [splice(bytes, edits)];
   return pieces(
@@ -23,7 +23,7 @@ export function spliceChunks(bytes: Buffer, edits: Edit[]): Chunks {
   );
 }
 
-/** The bytes from there on, cut where the edits are, which are in order. */
+/** Splits the bytes from `start` at the edits, which must be sorted. */
 function pieces(bytes: Buffer, edits: Edit[], start: number): Buffer[] {
   const chunks: Buffer[] = [];
   let from = start;
@@ -35,7 +35,7 @@ function pieces(bytes: Buffer, edits: Edit[], start: number): Buffer[] {
   return chunks.filter(({ length }) => length > 0);
 }
 
-/** The bytes with the edits made. Edits do not overlap; their order does not matter. */
+/** Applies edits, which must not overlap and are sorted here. */
 export function splice(bytes: Buffer, edits: Edit[]): Buffer {
   if (edits.length > 1) edits.sort((a, b) => a.start - b.start);
   let length = bytes.length;
@@ -52,7 +52,7 @@ export function splice(bytes: Buffer, edits: Edit[]): Buffer {
   return spliced;
 }
 
-/** The same for a great many edits, which are made one by one as their turn comes, with turns for others in between. */
+/** The same in slices, for very many edits, which are created on demand. */
 export async function spliceMany(
   bytes: Buffer,
   few: Edit[],

@@ -8,11 +8,10 @@ const BLANK = 0x20;
 const lineFeed = Buffer.from('\n');
 const byteOrderMark = Buffer.from('\uFEFF');
 
-/** One event of a text/event-stream. */
 export interface SseEvent {
-  /** The event's type; `message` where none is given. */
+  /** `message` by default. */
   type: string;
-  /** The last id seen on the stream, as the specification keeps it. */
+  /** The last id on the stream, as the specification defines it. */
   id: string | undefined;
   data: Chunks;
 }
@@ -20,40 +19,39 @@ export interface SseEvent {
 export interface SseHandlers {
   event(event: SseEvent): void;
   retry?(milliseconds: number): void;
-  /** An event grew past the limit and is thrown away. */
+  /** An event exceeded the limit and is discarded. */
   tooLarge(): void;
 }
 
-/** The fields that are asked for. */
 const fieldNames = ['data', 'event', 'id', 'retry'] as const;
 type Field = (typeof fieldNames)[number] | 'ignored';
-/** More than a byte order mark and the longest of these names. */
+/** Longer than a byte order mark and the longest field name. */
 const MAX_NAME_BYTES = 16;
 
-/** Reads a text/event-stream from bytes split anywhere. */
+/** Parses a text/event-stream from bytes split anywhere. */
 export class SseParser {
   private readonly handlers: SseHandlers;
   private readonly maxBytes: number;
-  /** How the line begins, as long as that does not tell which field it is. */
+  /** The start of a line whose field is not known yet. */
   private readonly name = Buffer.alloc(MAX_NAME_BYTES);
   private nameBytes = 0;
   private field: Field | undefined;
-  /** A blank between the colon and the value is not of the value. */
+  /** One space after the colon is not part of the value. */
   private skipBlank = false;
   private lineBytes = 0;
-  /** Of the lines before this one. */
+  /** For the previous lines of the event. */
   private dataBytes = 0;
   private skipNewline = false;
   private atStart = true;
   private type = '';
   private readonly data = new Gathered();
-  /** Of the fields but the data. */
+  /** The value of a field other than `data`. */
   private readonly value = new Gathered();
   private hasData = false;
   private discarding = false;
-  /** How many events have come, also those without data. */
+  /** The number of events so far, including those without data. */
   count = 0;
-  /** The id of the last event that was complete: where to resume. */
+  /** The id of the last complete event, from which to resume. */
   lastEventId: string | undefined;
   private nextId: string | undefined;
 
@@ -68,7 +66,7 @@ export class SseParser {
       if (chunk[0] === NEWLINE) start = 1;
       this.skipNewline = false;
     }
-    // Each is looked for again only once it is passed: a stream may have one kind of line break and many lines.
+    // Each kind of line break is searched again only after it is passed: most streams contain only one kind.
     let newline = chunk.indexOf(NEWLINE, start);
     let carriageReturn = chunk.indexOf(CARRIAGE_RETURN, start);
     while (start < chunk.length) {
@@ -91,7 +89,7 @@ export class SseParser {
     }
   }
 
-  /** More of a line. What is data goes there at once, and is not kept as a line before. */
+  /** Adds a part of a line. Data is collected directly, without buffering the line. */
   private add(chunk: Buffer, start: number, end: number): void {
     this.lineBytes += end - start;
     if (this.discarding) return;
@@ -111,7 +109,7 @@ export class SseParser {
     (this.field === 'data' ? this.data : this.value).add(chunk.subarray(at, end));
   }
 
-  /** Gives the place behind the name and its colon, or the end where they are not complete. */
+  /** Returns the position after the name and its colon, or the end if they are incomplete. */
   private readName(chunk: Buffer, start: number, end: number): number {
     for (let at = start; at < end; at++) {
       const byte = chunk[at]!;
@@ -142,7 +140,7 @@ export class SseParser {
   private endLine(): void {
     const isBlank = this.lineBytes === 0;
     if (!isBlank && !this.discarding) {
-      // A name may stand alone, without a colon.
+      // A name may have no colon.
       if (this.field === undefined) this.beginField();
       this.endField();
     }
@@ -181,7 +179,7 @@ const eventOpen = Buffer.from('event: message\n');
 const dataOpen = Buffer.from('data: ');
 const eventClose = Buffer.from('\n\n');
 
-/** One message as an event. A JSON text may be pretty-printed: its line breaks are white space, and become that. */
+/** Formats a message as an event. Line breaks of pretty-printed JSON become spaces. */
 export function sseMessage(message: Chunks, id: string | undefined): Buffer[] {
   const lines = message.map(withoutLineBreaks);
   return id === undefined
@@ -189,14 +187,14 @@ export function sseMessage(message: Chunks, id: string | undefined): Buffer[] {
     : [Buffer.from(`event: message\nid: ${id}\ndata: `), ...lines, eventClose];
 }
 
-/** An event with an id and nothing else: from here a client can resume before the first message came. */
+/** An event with only an id, from which a client can resume before the first message. */
 export function ssePrimer(id: string, retryMs: number): Buffer {
   return Buffer.from(`id: ${id}\nretry: ${retryMs}\ndata: \n\n`);
 }
 
 export const sseKeepAlive = Buffer.from(': keep-alive\n\n');
 
-/** JSON has raw line breaks only as white space between tokens, so blanks may stand in their place. */
+/** In JSON, raw line breaks are only white space between tokens, so spaces can replace them. */
 export function withoutLineBreaks(chunk: Buffer): Buffer {
   if (chunk.indexOf(NEWLINE) === -1 && chunk.indexOf(CARRIAGE_RETURN) === -1) return chunk;
   const copy = Buffer.from(chunk);

@@ -3,13 +3,13 @@ import type { Chunks } from './jsonrpc.ts';
 const key = Buffer.from('"isError"');
 const TRUE = 0x74;
 
-/** A larger answer is looked at only where the key stands in all that servers write: near its ends. */
+/** Larger responses are searched only near both ends, where all known servers write the key. */
 const WHOLE_BYTES = 16 * 1024;
 const EDGE_BYTES = 512;
 
 /**
- * Whether the answer to a tool call says that the tool failed. A key inside of a text would have its quotes escaped, so
- * the bytes are enough; what is nested deeper is taken for it, which is good enough for statistics.
+ * Whether the response to a tool call says that the tool failed. Inside a string the quotes would be escaped, so
+ * searching the bytes is enough; nested keys count too, which is good enough for statistics.
  */
 export function saysToolError(chunks: Chunks): boolean {
   const [first] = chunks;
@@ -23,7 +23,6 @@ function isTrueIn(bytes: Buffer): boolean {
   const found = bytes.indexOf(key);
   if (found === -1) return false;
   let at = found + key.length;
-  // A space, a colon, another space: whatever way it is written.
   while (at < bytes.length && (bytes[at]! <= 0x20 || bytes[at] === 0x3a)) at++;
   return bytes[at] === TRUE;
 }
