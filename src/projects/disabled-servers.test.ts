@@ -11,7 +11,7 @@ function listed(parts: Partial<ListedServer> = {}, isEnabledInFile = true): List
   return { name: 'box', config, row: undefined, isEnabled: false, ...parts };
 }
 
-it('what a server offered is known while it is disabled, from when it ran or from before the start', () => {
+it('remembers the offer of a disabled server, from its last run or from storage', () => {
   const stopped = [{ name: 'box', offer } as unknown as Server];
   const ran = new DisabledServers(() => undefined);
   ran.update([listed()], stopped);
@@ -35,7 +35,7 @@ it.each([
     ' stopped; start it with: switchboard start box -P team',
   ],
   ['that the file disables', listed({}, false), ' disabled in the configuration file'],
-])('one %s says what to do', (_, server, advice) => {
+])('a server %s comes with advice', (_, server, advice) => {
   const servers = new DisabledServers(() => undefined);
   servers.update([server], []);
   const [{ why } = { why: '' }] = servers.all('team');

@@ -7,7 +7,7 @@ function state(id: string, description: string): ProjectState {
   return { ...unstoredProject, project: { ...unstoredProject.project, id, description } };
 }
 
-/** Answers reads when the test says so. */
+/** Answers reads on demand. */
 class Source {
   readonly reads: { id: string | undefined; answer(...states: ProjectState[]): void; fail(): void }[] = [];
 
@@ -50,10 +50,10 @@ function refresher() {
   return { source, target, refresher: new Refresher(source, target) };
 }
 
-/** What was asked for by then has been begun. */
+/** Lets pending reads begin. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-it('never puts an older state behind a newer one', async () => {
+it('never replaces a newer state with an older one', async () => {
   const { source, target, refresher: made } = refresher();
   const first = made.refresh('a');
   await turn();
@@ -68,7 +68,7 @@ it('never puts an older state behind a newer one', async () => {
   expect(target.known).toEqual(new Map([['a', 'newer']]));
 });
 
-it('reads once for all who ask while one waits its turn, and again for those who ask later', async () => {
+it('reads once for all requests while a read is queued, and again for later ones', async () => {
   const { refresher: made } = refresher();
   const begun = made.refresh('a');
   await turn();
@@ -76,7 +76,7 @@ it('reads once for all who ask while one waits its turn, and again for those who
   expect(made.refresh('a')).not.toBe(begun);
 });
 
-it('takes away what is gone, and brings what is new', async () => {
+it('removes what is gone and adds what is new', async () => {
   const { source, target, refresher: made } = refresher();
   const all = made.refresh();
   await turn();
@@ -94,7 +94,7 @@ it('takes away what is gone, and brings what is new', async () => {
   expect([...target.known.keys()]).toEqual(['c']);
 });
 
-it('goes on after a read that failed', async () => {
+it('continues after a failed read', async () => {
   const { source, target, refresher: made } = refresher();
   const failed = made.refresh('a');
   const next = made.refresh('b');

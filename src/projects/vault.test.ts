@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { SealedSecret } from '../store/secrets.ts';
 import { Vault } from './vault.ts';
 
-/** Secrets whose seals are transparent. */
+/** Secrets with transparent seals. */
 function sealed(values: Record<string, string>): SealedSecret[] {
   return Object.entries(values).map(([name, value]) => ({
     project_id: 'project',
@@ -26,7 +26,7 @@ function vaultOf(values: Record<string, string>, alwaysMasked?: string[]): Vault
 }
 
 describe('a vault', () => {
-  it('masks values however they are written', () => {
+  it('masks values in any notation', () => {
     const vault = vaultOf({ TOKEN: 'a"b\\c d/e', PLAIN: '$1.+*(x)' });
     expect(vault.redact('it is a"b\\c d/e and $1.+*(x)!')).toBe('it is *** and ***!');
     expect(vault.redact(JSON.stringify({ key: 'a"b\\c d/e' }))).toBe('{"key":"***"}');
@@ -45,41 +45,38 @@ describe('a vault', () => {
     }
   });
 
-  it.each([`a/b&c=<d> "e"'f`, 'two\nlines ü/', 'plain-value'])(
-    'masks %j where it is written twice',
-    (value) => {
-      const vault = vaultOf({ TOKEN: value });
-      const html = (double: string, single: string) =>
-        value
-          .replace(/[&<>]/g, (sign) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[sign]!)
-          .replaceAll('"', double)
-          .replaceAll("'", single);
-      const url = encodeURIComponent(encodeURIComponent(value));
-      const json = JSON.stringify(JSON.stringify(value).slice(1, -1)).slice(1, -1);
-      const pages = [html('&quot;', '&#39;'), html('&#34;', '&#x27;'), html('"', "'"), html('&quot;', "'")];
-      for (const text of [json, url, url.replace(/(?<=%25)../g, (code) => code.toLowerCase()), ...pages]) {
-        expect(vault.redact(`<${text}>`)).toBe('<***>');
-      }
-    },
-  );
+  it.each([`a/b&c=<d> "e"'f`, 'two\nlines ü/', 'plain-value'])('masks %j if it is encoded twice', (value) => {
+    const vault = vaultOf({ TOKEN: value });
+    const html = (double: string, single: string) =>
+      value
+        .replace(/[&<>]/g, (sign) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[sign]!)
+        .replaceAll('"', double)
+        .replaceAll("'", single);
+    const url = encodeURIComponent(encodeURIComponent(value));
+    const json = JSON.stringify(JSON.stringify(value).slice(1, -1)).slice(1, -1);
+    const pages = [html('&quot;', '&#39;'), html('&#34;', '&#x27;'), html('"', "'"), html('&quot;', "'")];
+    for (const text of [json, url, url.replace(/(?<=%25)../g, (code) => code.toLowerCase()), ...pages]) {
+      expect(vault.redact(`<${text}>`)).toBe('<***>');
+    }
+  });
 
-  it('masks the longer one of two that begin alike, and each line of several', () => {
+  it('masks the longer of two values with a common prefix, and each line of a value', () => {
     const vault = vaultOf({ SHORT: 'abcdef', LONG: 'abcdefghij', KEY: 'first line\nsecond line\n}' });
     expect(vault.redact('abcdefghij abcdef')).toBe('*** ***');
     expect(vault.redact('[stderr] second line')).toBe('[stderr] ***');
   });
 
-  it('leaves words alone that are too short to be told from others', () => {
+  it('keeps words that are too short to be distinctive', () => {
     expect(vaultOf({ A: 'a', B: '' }).redact('a banana')).toBe('a banana');
   });
 
-  it('knows which versions there are of what a server refers to', () => {
+  it('returns the versions of the secrets that a server refers to', () => {
     const vault = vaultOf({ A: '1', B: '2' });
     expect(vault.versions(['B', 'C'])).toEqual({ B: 'version of 2' });
     expect([vault.value('A'), vault.value('C')]).toEqual(['1', undefined]);
   });
 
-  it('says so where a secret cannot be opened, and masks the others', () => {
+  it('reports a secret that cannot be opened, and masks the others', () => {
     const vault = vaultOf({ LOST: '', FOUND: 'sesame' });
     expect(() => vault.value('LOST')).toThrow('no key opens it');
     expect(vault.redact('open sesame')).toBe('open ***');
@@ -97,7 +94,7 @@ describe('a vault', () => {
     }
   });
 
-  it('masks what a URL makes of a value', () => {
+  it('masks the URL-encoded form of a value', () => {
     const value = `a|b c^d'"\`{é}`;
     const vault = vaultOf({ TOKEN: value });
     const url = new URL(`http://host/${value}/mcp?key=${value}&more#${value}`);
@@ -107,17 +104,17 @@ describe('a vault', () => {
     expect(vault.redact(new URLSearchParams({ key: value }).toString())).toBe('key=***');
   });
 
-  it('masks a value in a host, which is written in small letters', () => {
+  it('masks a value in a host name, which is lower case', () => {
     const vault = vaultOf({ TENANT: 'TenantÜber' });
     expect(vault.redact(new URL('https://TenantÜber.example/mcp').href)).toBe('https://***.example/mcp');
     expect(vaultOf({ URL: 'postgres://user:word@host/' }).redact('postgres')).toBe('postgres');
   });
 
-  it('leaves nothing of values that overlap', () => {
+  it('leaves nothing of overlapping values', () => {
     expect(vaultOf({ A: 'abcdef', B: 'defghi' }).redact('abcdefghi')).toBe('***');
   });
 
-  it('goes on masking values that were changed or deleted, where they had been opened', () => {
+  it('still masks values that were changed or deleted after they were opened', () => {
     const vault = vaultOf({ CHANGED: 'old value', DELETED: 'gone value', UNUSED: 'never opened' });
     vault.value('CHANGED');
     vault.value('DELETED');
@@ -128,7 +125,7 @@ describe('a vault', () => {
     expect(vault.redact('old value, gone value, new value')).toBe('***, ***, ***');
   });
 
-  it('forgets the oldest of very many former values, and none that is in use', () => {
+  it('evicts the oldest of very many former values, and none in use', () => {
     const vault = vaultOf({ KEPT: 'kept value' });
     vault.value('KEPT');
     for (let index = 0; index <= 1_001; index++) {
@@ -138,7 +135,7 @@ describe('a vault', () => {
     expect(vault.redact('<value 0> <value 1> <value 1001> kept value')).toBe('<value 0> *** *** ***');
   });
 
-  it('masks what it is told to besides the secrets', () => {
+  it('masks additional values', () => {
     expect(vaultOf({}, ['own key']).redact('my own key')).toBe('my ***');
   });
 

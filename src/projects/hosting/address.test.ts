@@ -12,12 +12,12 @@ async function addressOf(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
 }
 
-it('is whoever answers, whatever it says', async () => {
+it('accepts any HTTP response', async () => {
   const url = await addressOf(createServer((_, response) => response.writeHead(405).end()));
   expect(await answersHttp(url)).toBe(true);
 });
 
-it('is nobody who takes connections and lets go of them, and nobody who is not there', async () => {
+it('rejects a port that closes connections, and a closed port', async () => {
   const url = await addressOf(createPort((socket) => socket.destroy()));
   expect(await answersHttp(url)).toBe(false);
   expect(await answersHttp(`http://127.0.0.1:${await freePort()}/mcp`)).toBe(false);

@@ -31,7 +31,7 @@ describe('the heartbeat', () => {
   });
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-  it('says nothing of a server that answers in time', async () => {
+  it('reports nothing while a server responds in time', async () => {
     const { heartbeat, pings, told } = beat();
     for (let count = 0; count < 3; count++) {
       await pass(EVERY);
@@ -44,7 +44,7 @@ describe('the heartbeat', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('tells once of a server that does not, and once when it does again', async () => {
+  it('reports once that a server does not respond, and once that it does again', async () => {
     const { heartbeat, pings, told } = beat();
     await pass(EVERY + TIMEOUT - 1);
     expect(told).toEqual([]);
@@ -58,7 +58,7 @@ describe('the heartbeat', () => {
     heartbeat.stop();
   });
 
-  it('takes a late answer for a sign of life', async () => {
+  it('accepts a late response as a sign of life', async () => {
     const { heartbeat, pings, told } = beat();
     await pass(EVERY + TIMEOUT);
     pings[0]!.resolve();
@@ -67,7 +67,7 @@ describe('the heartbeat', () => {
     heartbeat.stop();
   });
 
-  it('leaves out beats while a call is under way', async () => {
+  it('skips beats during a call', async () => {
     let isBusy = true;
     const { heartbeat, pings, told } = beat(() => isBusy);
     await pass(EVERY * 3);
@@ -79,7 +79,7 @@ describe('the heartbeat', () => {
     heartbeat.stop();
   });
 
-  it('takes a ping that fails for nothing, unless it ran out of time', async () => {
+  it('ignores a failed ping, unless it timed out', async () => {
     const { heartbeat, pings, told } = beat();
     await pass(EVERY);
     pings[0]!.reject(new SwitchboardError('server_unavailable', 'The connection is gone.'));
@@ -92,7 +92,7 @@ describe('the heartbeat', () => {
     heartbeat.stop();
   });
 
-  it('does not hold an old ping against a server that has answered since', async () => {
+  it('ignores an old timeout of a server that has responded since', async () => {
     const { heartbeat, pings, told } = beat();
     await pass(EVERY + TIMEOUT);
     await pass(EVERY - TIMEOUT);
@@ -104,7 +104,7 @@ describe('the heartbeat', () => {
     heartbeat.stop();
   });
 
-  it('says nothing after it was stopped', async () => {
+  it('reports nothing after it was stopped', async () => {
     const { heartbeat, pings, told } = beat();
     await pass(EVERY);
     heartbeat.stop();

@@ -16,7 +16,7 @@ import { Hosting } from './hosting.ts';
 
 const NO_ENGINE = '/nonexistent/docker.sock';
 
-/** A project with one server that is written down, and a database that says who hosts when a test wants it to. */
+/** A project with one persisted server, and a database whose host role the test sets. */
 async function hostOne(change: {
   row?: Partial<WorkspaceRow>;
   config?: Partial<WorkspaceRow['mcp_config']>;
@@ -33,7 +33,7 @@ async function hostOne(change: {
     vault: new Vault(() => ''),
     servers: { get: () => undefined },
   };
-  /** Nobody connects to it here: it is told at once that the handshake is done. */
+  /** No client connects here, so the handshake is reported at once. */
   const shake = () => hosting.connected({ config: { transport: { type: 'hosted', id: row.id } } } as Server);
   const notes = new Inbox<Partial<WorkspaceStatus>>();
   let tell = (_isHost: boolean) => {};
@@ -67,8 +67,8 @@ async function hostOne(change: {
   return { hosting, id: row.id, project, notes, becomesHost: (isHost: boolean) => tell(isHost) };
 }
 
-describe('the process that hosts', () => {
-  it('runs what there is also where it was another one for a moment, right at the start', async () => {
+describe('the hosting process', () => {
+  it('runs its servers even if it lost the host role briefly at the start', async () => {
     const { hosting, id, becomesHost } = await hostOne({});
     becomesHost(true);
     becomesHost(false);
@@ -77,7 +77,7 @@ describe('the process that hosts', () => {
     expect(await hosting.attach(id)).toMatchObject({ kind: 'stdio' });
   });
 
-  it('is waited for by whoever restarts a server at once', async () => {
+  it('is awaited by an early restart', async () => {
     const { hosting, id, becomesHost } = await hostOne({});
     const restart = hosting.requireSupervisor(id).then((supervisor) => supervisor.restart(id));
     becomesHost(true);
@@ -85,7 +85,7 @@ describe('the process that hosts', () => {
     expect(hosting.supervisor?.status(id)).toMatchObject({ status: 'ready' });
   });
 
-  it('is heard by those who followed a log before it was that', async () => {
+  it('sends log lines to subscribers from before it became host', async () => {
     const { hosting, id, becomesHost } = await hostOne({});
     const heard = new Inbox<string>();
     hosting.logs.add(id, { line: ({ line }) => heard.add(line), removed() {} });
@@ -93,7 +93,7 @@ describe('the process that hosts', () => {
     expect(await heard.first((line) => line.startsWith('running'))).toContain('running (process');
   });
 
-  it('notes nothing while it may be another one, and what it has missed when it is not', async () => {
+  it('persists nothing while another process may be host, and catches up afterwards', async () => {
     const { hosting, id, notes, becomesHost } = await hostOne({});
     becomesHost(true);
     await notes.first(({ status }) => status === 'ready');
@@ -107,11 +107,11 @@ describe('the process that hosts', () => {
     expect(notes.items.length).toBe(length + 1);
   });
 
-  it('leaves a server with what ran it before, also where that is away when it starts', async () => {
+  it('keeps a server with its former provider, even if that is unavailable at the start', async () => {
     const { hosting, id, notes, project, becomesHost } = await hostOne({ row: { provider: 'gvisor' } });
     becomesHost(true);
     await notes.first(({ status }) => status === 'waiting');
-    // As it is read from the database again.
+    // As read back from the database.
     const noted = notes.items.findLast(({ provider }) => provider !== undefined)?.provider;
     project.hosted = project.hosted.map((row) => ({
       ...row,
@@ -123,13 +123,13 @@ describe('the process that hosts', () => {
     );
   });
 
-  it.each(['//', '/\\'])('reaches a server where it serves, whatever its path: %j', async (start) => {
+  it.each(['//', '/\\'])('reaches a server at its port, whatever its path: %j', async (start) => {
     await using own = await HttpPeer.start({});
     await using other = await HttpPeer.start({});
     const { hosting, id, becomesHost } = await hostOne({
       config: {
         ...{ command: process.execPath, args: ['-e', 'setInterval(() => {}, 60_000)'], stdio_bridge: false },
-        // In its place, a peer listens on its port.
+        // A peer listens on the server’s port.
         ...{ port: Number(new URL(own.origin).port), path: `${start}${new URL(other.origin).host}/mcp` },
       },
     });
@@ -142,7 +142,7 @@ describe('the process that hosts', () => {
     expect(other.exchanges.items).toEqual([]);
   });
 
-  it('shows no value that a server was started with, also after it was changed', async () => {
+  it('hides the environment values of a server, even after a change', async () => {
     const { hosting, id, project, becomesHost } = await hostOne({
       config: { environment: { TOKEN: 'first-value' } },
     });
