@@ -4,14 +4,14 @@ import { parseLossless } from './lossless.ts';
 
 const list = (unit: string, count: number) => `[${`${unit},`.repeat(count)}0]`;
 
-describe('what has to be built', () => {
-  it.each(['1', '{}', '[]', '{"a":1}', '""'])('is refused with a great many of %s in it', (unit) => {
+describe('a value to build', () => {
+  it.each(['1', '{}', '[]', '{"a":1}', '""'])('is rejected with very many of %s', (unit) => {
     const text = list(unit, 600_000);
     for (const parse of [parseBounded, parseLossless])
       expect(() => parse(text)).toThrow('more than 500000 values');
   });
 
-  it('may have many values, but not as many where a number has to be kept as its text', () => {
+  it('may contain many values, but fewer if a number must keep its text', () => {
     expect(parseBounded(list('1', 400_000))).toHaveLength(400_001);
     expect(parseLossless(list('1', 400_000))).toHaveLength(400_001);
     expect(() => parseLossless(list('1', 400_000).replace('0]', '1e400]'))).toThrow(
@@ -22,7 +22,7 @@ describe('what has to be built', () => {
   });
 
   it.each(['x', ',', '3.141592653589793,[{:', '\\', '\\"', '{"a":"b"},'])(
-    'may hold a long text of %s',
+    'may contain a long text of %s',
     (unit) => {
       const long = unit.repeat(600_000);
       for (const parse of [parseBounded, parseLossless])
@@ -30,11 +30,11 @@ describe('what has to be built', () => {
     },
   );
 
-  it('may not hold more quotes in its texts than can be passed in a moment', () => {
+  it('may contain only as many quotes in its texts as can be scanned quickly', () => {
     expect(() => parseBounded(JSON.stringify('"'.repeat(5_000_000)))).toThrow('more than 500000 values');
   });
 
-  it('is left to the parser where a text in it has no end', () => {
+  it('is left to the parser if a string is not terminated', () => {
     expect(() => parseBounded(`["${'x'.repeat(100_000)}`)).toThrow(SyntaxError);
   });
 });

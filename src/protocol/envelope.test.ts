@@ -10,7 +10,7 @@ function read(text: string | Buffer): Message {
   return readMessage(Buffer.from(text));
 }
 
-/** The code of the error that reading gives, or the message where there is none. */
+/** The message, or the code of the error. */
 function attempt(text: string | Buffer): Message | string {
   try {
     return read(text);
@@ -24,7 +24,7 @@ function textAt({ bytes }: Message, span: Span | undefined): string | undefined 
   return span && bytesAt(bytes, span).toString();
 }
 
-/** A call with these params (JSON text), and the keys of the envelope in their usual places. */
+/** A call with these params (JSON text) and the usual envelope. */
 function call(params: string): string {
   return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;
 }
@@ -41,7 +41,7 @@ describe('a message', () => {
     expect(read('{"jsonrpc":"2.0","id":null,"error":{}}')).toMatchObject({ kind: 'error', id: undefined });
   });
 
-  it('shows where the parts stand that routing needs', () => {
+  it('gives the positions of the parts that routing needs', () => {
     const message = read(
       '{ "params": {"_meta":{"a":1, "progressToken" : "p" }, "name": "caf\u00e9 \\ud83d\\ude00", "uri":"a:b",' +
         '"requestId": 7, "progressToken": [8]}, "method": "x", "id" : "\\u0031", "jsonrpc":"2.0" }',
@@ -60,7 +60,7 @@ describe('a message', () => {
     expect(textAt(message, message.params)?.slice(0, 9)).toBe('{"_meta":');
   });
 
-  it('shows what a completion is asked for', () => {
+  it('gives the reference of a completion', () => {
     const { reference, name } = read(
       call('{"ref":{"type":"ref/prompt","name":"a"},"argument":{"name":"b"}}'),
     );
@@ -68,7 +68,7 @@ describe('a message', () => {
     expect(name).toBeUndefined();
   });
 
-  it('takes nothing for a name that is not one of params', () => {
+  it('takes a name only from params', () => {
     const nested =
       '{"arguments":{"name":"evil","params":{"name":"evil"},"_meta":{"progressToken":1}},"name":"good"}';
     const message = read(call(nested));
@@ -106,7 +106,7 @@ describe('a message', () => {
     ['params that are no object', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', 'invalid_request'],
     ['an id that is null', '{"jsonrpc":"2.0","id":null,"method":"ping"}', 'invalid_request'],
     ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', 'invalid_request'],
-  ])('is refused that has %s', (_what, text, code) => {
+  ])('is rejected with %s', (_what, text, code) => {
     expect(attempt(text)).toBe(code);
   });
 });
@@ -141,7 +141,7 @@ describe('callOptions', () => {
     expect(wishesOf(call(params))).toBeUndefined();
   });
 
-  it('have one reading: escaped keys and two _metas are rebuilt', () => {
+  it('have one reading: escaped keys and duplicate _meta members are rebuilt', () => {
     const key = prefer.replace('dev', '\\u0064ev');
     expect(wishesOf(call(`{"_meta":{${key}}}`))).toBe(`{${prefer}}`);
     expect(wishesOf(call(`{"_meta":{"a":1},"_meta":{${prefer}}}`))).toBe(`{${prefer}}`);
@@ -149,7 +149,7 @@ describe('callOptions', () => {
     expect(wishesOf(call(`{"_meta":{${prefer}}},"params":{}`))).toBeUndefined();
   });
 
-  it('are found among any other members, wherever they stand', () => {
+  it('are found among any other members, in any position', () => {
     const others = fc.array(
       fc.tuple(fc.nat(), jsonTexts.value).map(([key, value]) => `"other${key}":${value}`),
       { maxLength: 3 },
@@ -189,7 +189,7 @@ describe('an id', () => {
     expect(idValue(bytes, { start: 2, end: 2 + text.length })).toBe(value);
   });
 
-  it('is the same one however it is spelled, and another one for every other integer', () => {
+  it('is equal in every spelling, and different for every other integer', () => {
     const of = (text: string) => idValue(Buffer.from(text), { start: 0, end: text.length });
     fc.assert(
       fc.property(fc.bigInt(), fc.bigInt(), (one, other) => {
@@ -200,7 +200,7 @@ describe('an id', () => {
   });
 });
 
-describe('a message with two readings', () => {
+describe('an ambiguous message', () => {
   it.each([
     ['two ids', '{"jsonrpc":"2.0","id":1,"method":"m","id":2}', { id: 2 }],
     ['an escaped id', '{"jsonrpc":"2.0","id":1,"method":"m","\\u0069d":2}', { id: 2 }],
@@ -219,7 +219,7 @@ describe('a message with two readings', () => {
       { reference: { name: { value: 'b' } } },
     ],
     ['a ref that is none', call('{"ref":{"name":"a"},"ref":5}'), { reference: { name: undefined } }],
-  ])('is rebuilt to have one: %s', (_what, text, expected) => {
+  ])('is rebuilt to have one reading: %s', (_what, text, expected) => {
     const message = read(text);
     expect(message).toMatchObject(expected);
     expect(message.bytes.toString()).toBe(JSON.stringify(JSON.parse(text)));
@@ -232,7 +232,7 @@ describe('a message with two readings', () => {
     expect(gone.wantedProgress).toBeUndefined();
   });
 
-  it('keeps everything else as it was written', () => {
+  it('keeps everything else as written', () => {
     const args = '{"big":12345678901234567890,"far":1e400,"half":"\\ud800","__proto__":{"x":1.0}}';
     const message = read(call(`{"name":"a","name":"b","arguments":${args}}`));
     expect(message.bytes.toString()).toBe(call(`{"name":"b","arguments":${args}}`));
@@ -248,11 +248,11 @@ describe('a message with two readings', () => {
     ['progresstoken', call('{"_meta":{"progresstoken":1}}')],
     ['Type', call('{"ref":{"type":"a","Type":"b"}}')],
     ['Name', call('{"n\\u0061me":"a","\\u004eame":"b"}')],
-  ])('is refused where some parsers take %s for a known key', (written, text) => {
+  ])('is rejected if some parsers mistake %s for a known key', (written, text) => {
     expect(() => read(text)).toThrow(`The key "${written}" is misspelled`);
   });
 
-  it('is not seen in keys that are like ours but stand elsewhere', () => {
+  it('is not detected in similar keys elsewhere', () => {
     for (const text of [
       call('{"Error":1,"Id":2,"arguments":{"Name":"a","name":"b","NAME":"c"}}'),
       call('{"URL":1}'),
@@ -262,7 +262,7 @@ describe('a message with two readings', () => {
   });
 });
 
-/** Fails where a parser that takes the first of two keys, or does not mind their case, would read something else. */
+/** Asserts that parsers that use the first of two keys, or ignore case, read the same. */
 function expectOneReading(bytes: Buffer, at: number, known: readonly string[]): void {
   const scanner = new JsonScanner(bytes, at);
   const keys: string[] = [];
@@ -285,7 +285,7 @@ describe('any message', () => {
   const ids = fc.oneof(numberTexts, stringTexts, jsonTexts.value);
   const names = fc.oneof(stringTexts, fc.constantFrom('"alpha"', '"al\\u0070ha"'));
 
-  it('is refused, or there is one reading of it, and that is what JSON.parse reads', () => {
+  it('is rejected, or has one reading, the one of JSON.parse', () => {
     let accepted = 0;
     fc.assert(
       fc.property(callTexts(ids, names), (text) => {
@@ -313,7 +313,7 @@ describe('any message', () => {
 });
 
 describe('a batch', () => {
-  it('comes apart into its messages, as they were written', () => {
+  it('is split into its messages, as written', () => {
     fc.assert(
       fc.property(fc.array(jsonTexts.value), (texts) => {
         const batch = splitBatch(Buffer.from(` [ ${texts.join(' ,\n')} ] `))!;
@@ -322,7 +322,7 @@ describe('a batch', () => {
     );
   });
 
-  it('is nothing but an array', () => {
+  it('must be an array', () => {
     expect(splitBatch(Buffer.from(' {"a":[]}'))).toBeUndefined();
     expect(splitBatch(Buffer.from('\uFEFF[]'))).toBeUndefined();
     expect(() => splitBatch(Buffer.from('[1,]'))).toThrow('not valid JSON');

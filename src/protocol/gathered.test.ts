@@ -14,7 +14,7 @@ function gather(pieces: Iterable<Buffer>): Buffer[] {
   return gathered.take();
 }
 
-/** What the chunks keep in memory: all of what they are cut from. */
+/** The memory that the chunks pin: the whole buffers that they are slices of. */
 function pinned(chunks: readonly Buffer[]): number {
   let bytes = 0;
   for (const buffer of new Set(chunks.map((chunk) => chunk.buffer))) bytes += buffer.byteLength;
@@ -34,8 +34,8 @@ function expectFew(chunks: readonly Buffer[], bytes: number): void {
   expect(pinned(chunks)).toBeLessThanOrEqual(3 * bytes);
 }
 
-describe('bytes that are gathered', () => {
-  it('come out as they came in, however they are cut, once', () => {
+describe('gathered bytes', () => {
+  it('come out once and unchanged, however they are split', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 4_000 }), anyCuts, (bytes, cuts) => {
         const gathered = new Gathered();
@@ -55,7 +55,7 @@ describe('bytes that are gathered', () => {
     );
   });
 
-  it('are passed on as they came where they came in one piece, or in large ones', () => {
+  it('are passed on uncopied if they came in one piece, or in large ones', () => {
     const small = Buffer.from('a message').subarray(2);
     expect(gather([Buffer.alloc(0), small])[0]).toBe(small);
     const large = [Buffer.alloc(READ_BYTES), Buffer.alloc(READ_BYTES)];
@@ -63,7 +63,7 @@ describe('bytes that are gathered', () => {
     expect(gather(large)[1]).toBe(large[1]);
   });
 
-  it('are passed on uncopied in the pieces in which a pipe gives them', () => {
+  it('are passed on uncopied in the usual pieces of a pipe', () => {
     const lengths = [1_000, 65_536, 65_536, 65_536, 15_104, 65_536, 65_536, 65_536, 15_104, 20_865];
     const pieces: Buffer[] = lengths.map((length) => Buffer.alloc(length));
     const [head, ...others] = gather(pieces);
@@ -71,12 +71,12 @@ describe('bytes that are gathered', () => {
     expect(others.map((chunk) => pieces.indexOf(chunk))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  it('take up a small multiple of their length in pieces of one byte', () => {
+  it('need a small multiple of their length in pieces of one byte', () => {
     const byte = Buffer.from('x');
     expectFew(gather(Array.from({ length: MESSAGE_BYTES }, () => byte)), MESSAGE_BYTES);
   });
 
-  it('can be joined, also where blocks and large pieces take turns, which stay whole', () => {
+  it('can be joined if blocks and large pieces alternate, and large pieces stay whole', () => {
     const gathered = new Gathered();
     const large = Buffer.alloc(2 * 1024 * 1024, 'l');
     const bytes: Buffer[] = [];
@@ -87,22 +87,22 @@ describe('bytes that are gathered', () => {
     expect(large).toHaveLength(2 * 1024 * 1024);
   });
 
-  it.each([1, 100, 4_096, 20_000])('do not keep reads of which they are %i bytes each', (pieceBytes) => {
+  it.each([1, 100, 4_096, 20_000])('do not pin reads of which they use %i bytes each', (pieceBytes) => {
     const chunks = gather(fromReads(pieceBytes, 50));
-    // Small blocks are cut from what Node shares among them.
+    // Node allocates small blocks from a shared pool.
     expect(pinned(chunks)).toBeLessThanOrEqual(3 * (50 * pieceBytes + READ_BYTES));
   });
 
-  it('do not keep blocks that large pieces left empty', () => {
+  it('do not pin blocks that large pieces left empty', () => {
     const pieces = Array.from({ length: 100 }, () => [Buffer.from('x'), Buffer.alloc(5 * 1024)]).flat();
     expect(pinned(gather(pieces))).toBeLessThanOrEqual(3 * 100 * 5 * 1024);
   });
 });
 
-describe('a message that comes byte by byte', () => {
+describe('a message that arrives byte by byte', () => {
   const byte = Buffer.from('x');
 
-  it('is few chunks where it is a line', () => {
+  it('has few chunks if it is a line', () => {
     const lines: (readonly Buffer[])[] = [];
     const splitter = new LineSplitter(MESSAGE_BYTES, {
       line: (chunks) => lines.push(chunks),
@@ -114,7 +114,7 @@ describe('a message that comes byte by byte', () => {
     expectFew(lines[0]!, MESSAGE_BYTES);
   });
 
-  it.each(['data:x\n', 'data: x'])('is few chunks where it is an event of many %j', (text) => {
+  it.each(['data:x\n', 'data: x'])('has few chunks if it is an event of many %j', (text) => {
     const events: (readonly Buffer[])[] = [];
     const parser = new SseParser(MESSAGE_BYTES, {
       event: ({ data }) => events.push(data),
@@ -128,7 +128,7 @@ describe('a message that comes byte by byte', () => {
     expectFew(events[0]!, text.endsWith('\n') ? 2 * count - 1 : count * text.length - 'data: '.length);
   });
 
-  it('and is too long keeps its last bytes', () => {
+  it('keeps its last bytes if it is too long', () => {
     const ends: string[] = [];
     const splitter = new LineSplitter(10, {
       line: () => expect.unreachable(),

@@ -21,8 +21,8 @@ const texts = fc.oneof(
   ),
 );
 
-describe('a text as the value of a header', () => {
-  it('is the same text again, whatever it is', () => {
+describe('a text as a header value', () => {
+  it('is decoded to the same text', () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(textOfHeader(headerValueOf(text))).toBe(text);
@@ -31,7 +31,7 @@ describe('a text as the value of a header', () => {
     );
   });
 
-  it('is visible ASCII without blanks around it, so that nobody on the way changes it', () => {
+  it('is visible ASCII without surrounding blanks, so that proxies do not change it', () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(headerValueOf(text)).toMatch(/^[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?$/);
@@ -40,7 +40,7 @@ describe('a text as the value of a header', () => {
   });
 
   it.each(['echo', 'a b', 'resource://x/y?z=1#a', '=?base64?', 'x=?base64?YQ==?=', '=?BASE64?YQ==?='])(
-    'stays as it is where that can be: %s',
+    'stays unchanged if possible: %s',
     (text) => expect(headerValueOf(text)).toBe(text),
   );
 
@@ -67,9 +67,9 @@ describe('the text of a header', () => {
     ['with blanks', '=?base64?Y Q==?='],
     ['that is not UTF-8', '=?base64?/w==?='],
     ['of a lone surrogate', '=?base64?7aCA?='],
-  ])('is none where it is base64 %s', (_what, value) => expect(textOfHeader(value)).toBeUndefined());
+  ])('is invalid in base64 %s', (_what, value) => expect(textOfHeader(value)).toBeUndefined());
 
-  it('is read up to the length of the longest URI as base64, and no further', () => {
+  it('is decoded from base64 up to the length of the longest URI', () => {
     const longest = 'ä'.repeat(32 * 1024);
     expect(isTooLongForHeader(longest)).toBe(false);
     expect(textOfHeader(headerValueOf(longest))).toBe(longest);
@@ -80,7 +80,7 @@ describe('the text of a header', () => {
     expect(isTooLongForHeader('ä'.repeat(40 * 1024))).toBe(true);
   });
 
-  it('may have blanks inside', () => {
+  it('may contain blanks', () => {
     const blanks = ' \t'.repeat(20_000);
     expect(textOfHeader(`${blanks}a${blanks}b${blanks}`)).toBeUndefined();
     expect(textOfHeader(` a${blanks}b\t`)).toBe(`a${blanks}b`);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { jsonTexts } from '../../test/helpers/json-text.ts';
 import { JsonScanner, JsonSyntaxError } from './json-scanner.ts';
 
-/** Where the text stops being JSON, or undefined where all of it is. */
+/** The syntax error, or undefined for valid JSON. */
 function problem(bytes: Uint8Array): JsonSyntaxError | undefined {
   const scanner = new JsonScanner(bytes);
   try {
@@ -26,7 +26,7 @@ function parses(text: string): boolean {
   }
 }
 
-/** A small parser on top of the scanner: it finds the same values if every place that it is told is right. */
+/** A small parser on top of the scanner: it finds the same values if every span is right. */
 function valueBySpans(scanner: JsonScanner): unknown {
   const bytes = Buffer.from(scanner.bytes);
   const first = scanner.peek();
@@ -66,7 +66,7 @@ describe('the JSON scanner', () => {
     );
   });
 
-  it('accepts damaged JSON exactly where JSON.parse does', () => {
+  it('accepts damaged JSON exactly if JSON.parse does', () => {
     fc.assert(
       fc.property(jsonTexts.value, fc.array(damages, { minLength: 1, maxLength: 2 }), (text, list) => {
         const bytes = [...Buffer.from(text)];
@@ -80,7 +80,7 @@ describe('the JSON scanner', () => {
     );
   });
 
-  it('accepts any bytes exactly where JSON.parse does', () => {
+  it('accepts any bytes exactly if JSON.parse does', () => {
     fc.assert(
       fc.property(fc.array(byteThatMatters, { maxLength: 12 }), (list) => {
         const bytes = Buffer.from(list);
@@ -90,7 +90,7 @@ describe('the JSON scanner', () => {
     );
   });
 
-  it('finds every key and value at its place', () => {
+  it('finds every key and value at its position', () => {
     fc.assert(
       fc.property(jsonTexts.value, (text) => {
         const scanner = new JsonScanner(Buffer.from(text));
@@ -119,11 +119,11 @@ describe('the JSON scanner', () => {
     ['01', 'unexpected text after the value at byte 1'],
     ['nul', 'unexpected character at byte 0'],
     ['\uFEFF{}', 'unexpected character at byte 0'],
-  ])('says what is wrong with %j, and where', (text, message) => {
+  ])('reports what is wrong with %j, and where', (text, message) => {
     expect(problem(Buffer.from(text))?.message).toBe(message);
   });
 
-  it('takes 512 levels of nesting and no more', () => {
+  it('accepts at most 512 levels of nesting', () => {
     const nested = (levels: number) =>
       Buffer.from(`${'[{"a":'.repeat(levels / 2)}1${'}]'.repeat(levels / 2)}`);
     expect(problem(nested(512))).toBeUndefined();
@@ -132,7 +132,7 @@ describe('the JSON scanner', () => {
   });
 });
 
-it('finds in long strings whatever has a meaning, wherever they begin in memory', () => {
+it('finds special characters in long strings at any memory offset', () => {
   const special = fc.constantFrom(
     '"',
     '\\',

@@ -11,7 +11,7 @@ const uris = fc.constantFrom('"a:1"', '"ui://x"', '"\\u0061"', '1', '[]', '{"uri
 const item = (text: string, uri: string) =>
   `{"type":"x","uri": ${uri},"\\u0075ri":"b:1","resource" :{"uri":${uri},"x":${text}},"x":${text}}`;
 
-it('finds the same URIs as a look at the whole does', async () => {
+it('finds the same URIs as a synchronous scan', async () => {
   await fc.assert(
     fc.asyncProperty(jsonTexts.value, uris, async (text, uri) => {
       const one = item(text, uri);
@@ -28,7 +28,7 @@ it('finds the same URIs as a look at the whole does', async () => {
   );
 });
 
-it('finds the same members as a look at the whole does', async () => {
+it('finds the same members as a synchronous scan', async () => {
   const shape = { result: Object.fromEntries(modernMembers.map((name) => [name, 'member' as const])) };
   await fc.assert(
     fc.asyncProperty(jsonTexts.value, jsonTexts.value, async (one, other) => {
@@ -46,7 +46,7 @@ it('finds the same members as a look at the whole does', async () => {
 it.each([
   ['links', '{"uri":"a:1"},'],
   ['members', '"a":1,'],
-])('lets others have their turn over many %s', async (_, unit) => {
+])('yields to other work over many %s', async (_, unit) => {
   const many = unit.repeat(LARGE_BYTES / unit.length);
   const bytes = Buffer.from(
     unit.startsWith('{')

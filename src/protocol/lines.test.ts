@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { anyCuts, cut } from '../../test/helpers/chunks.ts';
 import { LineSplitter } from './lines.ts';
 
-/** What a splitter says about a stream: lines as text, and `null` for one that was too long. */
+/** The output of a splitter: lines as text, and `null` for one that was too long. */
 function split(pieces: readonly Buffer[], maxBytes: number, ends = true): (string | null)[] {
   const heard: (string | null)[] = [];
   const splitter = new LineSplitter(maxBytes, {
@@ -20,7 +20,7 @@ const breaks = fc.constantFrom('\n', '\r\n');
 const noLimit = Number.POSITIVE_INFINITY;
 
 describe('lines', () => {
-  it('come out the same however the stream is cut', () => {
+  it('come out the same however the stream is split', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(lineTexts, breaks)), lineTexts, anyCuts, (lines, last, cuts) => {
         const stream = Buffer.from(lines.flat().join('') + last);
@@ -30,7 +30,7 @@ describe('lines', () => {
     );
   });
 
-  it('are given out as soon as they are whole, and not before', () => {
+  it('are emitted as soon as they are complete, and not before', () => {
     const heard: string[] = [];
     const splitter = new LineSplitter(noLimit, {
       line: (chunks) => heard.push(Buffer.concat(chunks).toString()),
@@ -44,11 +44,11 @@ describe('lines', () => {
     expect(heard).toEqual(['one', 'two', 'three']);
   });
 
-  it('keep a carriage return that does not stand before the line break', () => {
+  it('keep a carriage return that is not before the line break', () => {
     expect(split([Buffer.from('a\rb\r'), Buffer.from('\r\n\r\n\r')], noLimit)).toEqual(['a\rb\r']);
   });
 
-  it('that are too long are skipped, each with one word, and the next ones come', () => {
+  it('that are too long are skipped with one notice each, and the next ones follow', () => {
     const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 12 });
     fc.assert(
       fc.property(lengths, fc.integer({ min: 1, max: 30 }), anyCuts, (list, maxBytes, cuts) => {
@@ -60,7 +60,7 @@ describe('lines', () => {
     );
   });
 
-  it('that are too long are named by how they began, before they end', () => {
+  it('that are too long are identified by their beginning, before they end', () => {
     const heads: string[] = [];
     const splitter = new LineSplitter(6, {
       line: () => {},
@@ -70,7 +70,7 @@ describe('lines', () => {
     expect(heads).toEqual(['beginning']);
   });
 
-  it('that are too long show both of their ends when they are over', () => {
+  it('that are too long give their beginning and end once complete', () => {
     const edges: string[] = [];
     const splitter = (maxBytes: number) =>
       new LineSplitter(maxBytes, {
@@ -92,7 +92,7 @@ describe('lines', () => {
     );
   });
 
-  it('do not come out of a line that was too long when the stream ends', () => {
+  it('that are too long emit nothing when the stream ends', () => {
     expect(split([Buffer.from('much too long')], 4)).toEqual([null]);
   });
 });

@@ -4,7 +4,7 @@ import { readList } from './list-reader.ts';
 const limits = { items: 3, bytes: 100, itemBytes: 20, itemDepth: 4 };
 const read = (text: string) => readList(Buffer.from(text), 'tools', limits);
 
-it('reads the items and the rest of a result, whatever the spelling', async () => {
+it('reads the items and the rest of a result, in any spelling', async () => {
   const text =
     ' { "id" : 1 , "result" : { "nextCursor" : "a" , "t\\u006fols" : [ {"a":"]}\\""} , 9007199254740993 ] } } ';
   const { items, result } = await read(text);
@@ -12,23 +12,23 @@ it('reads the items and the rest of a result, whatever the spelling', async () =
   expect(result).toEqual({ nextCursor: 'a' });
 });
 
-it('builds nothing of what is over the limits, and counts it', async () => {
+it('counts items above the limits without building them', async () => {
   const large = JSON.stringify('x'.repeat(30));
   const page = await read(`{"result":{"tools":[1,${large},2,3,4,5],"nextCursor":"n"}}`);
   expect(page).toMatchObject({ items: [1, 2, 3], tooLarge: 1, beyond: 2, result: { nextCursor: 'n' } });
 });
 
-it('leaves out what is nested too deep, and nothing that comes after it', async () => {
+it('skips items that are nested too deeply, and none after them', async () => {
   const page = await read('{"result":{"tools":[[[[[1]]]],[[{"a":[["["]]}]],"[[[[[[",2]}}');
   expect(page).toMatchObject({ items: [[[[[1]]]], '[[[[[[', 2], tooLarge: 1, beyond: 0 });
 });
 
-it('takes the last of two lists, and tells of an error', async () => {
+it('uses the last of two lists, and reports an error', async () => {
   expect((await read('{"result":{"tools":[1],"tools":[2]}}')).items).toEqual([2]);
   expect((await read('{"error":{"code":-1,"message":"no"}}')).error).toEqual({ code: -1, message: 'no' });
 });
 
-it('leaves out an item with too much in it to be built', async () => {
+it('skips an item with too many values', async () => {
   const many = `[${'1e1,'.repeat(110_000)}1]`;
   const bytes = Buffer.from(`{"result":{"tools":[1,${many},2]}}`);
   const page = await readList(bytes, 'tools', { ...limits, bytes: 1e6, itemBytes: 1e6 });
@@ -36,13 +36,13 @@ it('leaves out an item with too much in it to be built', async () => {
 });
 
 it.each(['', '{', '{"result":{"tools":[1', '{"result":{"tools":[{]}}', '{"result":{"tools":[1 2]}}', '[]'])(
-  'refuses what is not JSON: %s',
+  'rejects invalid JSON: %s',
   async (text) => {
     await expect(read(text)).rejects.toThrow(SyntaxError);
   },
 );
 
-it('gives others a turn while it reads a long list', async () => {
+it('yields to other work during a long list', async () => {
   const text = `{"result":{"tools":[${'[1],'.repeat(400_000)}1]}}`;
   let isOver = false;
   let turns = 0;

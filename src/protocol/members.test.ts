@@ -7,7 +7,7 @@ import { splice } from './splice.ts';
 const space = fc.constantFrom('', ' ', '\n', '\t\r\n', '  ');
 const keys = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');
 
-/** An object with members in any number and with any white space, none of them twice. */
+/** Objects with distinct members and any white space. */
 const objects = fc
   .tuple(
     fc.uniqueArray(keys, { maxLength: 6 }),
@@ -29,7 +29,7 @@ function without(text: string, at: number, names: ReadonlySet<string>): string {
 }
 
 describe('members of an object', () => {
-  it('are found where they are, with their values', () => {
+  it('are found at their positions, with their values', () => {
     fc.assert(
       fc.property(
         objects,
@@ -61,13 +61,13 @@ describe('members of an object', () => {
     expect(bytes.toString('utf8', start, end)).toBe(value);
   });
 
-  it.each(['[]', '1', '"{}"', 'null'])('are none in %s', (text) => {
+  it.each(['[]', '1', '"{}"', 'null'])('are not found in %s', (text) => {
     expect(membersAt(Buffer.from(text), 0, new Set(['a'])).size).toBe(0);
   });
 });
 
-describe('without some of its members, an object', () => {
-  it('has all others, byte for byte, in their order, and is valid', () => {
+describe('an object without some of its members', () => {
+  it('is valid, and keeps all others byte for byte and in order', () => {
     fc.assert(
       fc.property(
         objects,
@@ -81,7 +81,7 @@ describe('without some of its members, an object', () => {
           const left = rest.slice(before.length, rest.length - after.length);
           const kept = members.filter(({ name }) => !names.includes(name));
           expect(JSON.parse(left)).toEqual(JSON.parse(`{${kept.map((member) => member.text).join(',')}}`));
-          // No byte of those that stay is another one, but for white space where others stood.
+          // Remaining members keep every byte; only white space around removed ones may differ.
           let from = 0;
           for (const { text: member } of kept) {
             from = left.indexOf(member.trim(), from);
@@ -105,8 +105,8 @@ describe('without some of its members, an object', () => {
   });
 });
 
-describe('with more members, an object', () => {
-  it('has them beside all that it had, and is valid', () => {
+describe('an object with added members', () => {
+  it('is valid, and keeps all that it had', () => {
     fc.assert(
       fc.property(objects, surroundings, ({ text }, [before, after]) => {
         const bytes = Buffer.from(before + text + after);
@@ -119,7 +119,7 @@ describe('with more members, an object', () => {
     );
   });
 
-  it('is what it was when they are taken out again', () => {
+  it('is restored when they are removed again', () => {
     fc.assert(
       fc.property(objects, ({ text }) => {
         const bytes = Buffer.from(text);

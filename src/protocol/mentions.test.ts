@@ -16,7 +16,7 @@ const pieces = fc.constantFrom(
   'ü',
 );
 
-it('a word is found wherever a message is cut, and only where it is', () => {
+it('finds a word however the message is split, and only where it is', () => {
   fc.assert(
     fc.property(fc.array(pieces, { maxLength: 8 }), anyCuts, (parts, cuts) => {
       const text = parts.join('');
@@ -27,7 +27,7 @@ it('a word is found wherever a message is cut, and only where it is', () => {
   );
 });
 
-it('a word of one letter is found too', () => {
+it('finds a word of one letter', () => {
   expect(mentions([Buffer.from('ab'), Buffer.from('cd')], 'c')).toBe(true);
   expect(mentions([Buffer.from('ab'), Buffer.from('cd')], 'e')).toBe(false);
 });

@@ -10,7 +10,7 @@ const call = (args: string, more = '') =>
     `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":${args},"_meta":{"progressToken":7}}${more}}`,
   );
 
-/** What comes of reading it: the message, or what is said against it. */
+/** The message, or the error. */
 function read(bytes: Buffer): unknown {
   try {
     return readMessage(bytes);
@@ -25,7 +25,7 @@ const MIB = 1024 * 1024;
 const long = 'x'.repeat(5_000);
 
 describe('a large message', () => {
-  it('is read as a small one is, whatever is in it', async () => {
+  it('is parsed like a small one', async () => {
     await fc.assert(
       fc.asyncProperty(jsonTexts.value, async (text) => {
         for (const bytes of [call(text), call(`{"a":"${long}","b":[${text},"${long}"]}`)])
@@ -44,7 +44,7 @@ describe('a large message', () => {
     ['a control character', `"${long}\n"`],
     ['an end too early', `["${long}`],
     ['nested too deep', `${'['.repeat(600)}${']'.repeat(600)}`],
-  ])('is refused with %s', async (_, args) => {
+  ])('is rejected with %s', async (_, args) => {
     expect(await readLarge(call(args))).toContain('not valid JSON');
     expect(read(call(args))).toContain('not valid JSON');
   });
@@ -54,23 +54,23 @@ describe('a large message', () => {
     ['a string of escapes', `"${'\\n'.repeat(4 * MIB)}"`],
     ['many small objects', `[${'{"a":1,"b":"xy"},'.repeat(MIB / 2)}0]`],
     ['many numbers', `[${'1,'.repeat(4 * MIB)}0]`],
-  ])('lets others have their turn: %s', async (_, args) => {
+  ])('yields to other work: %s', async (_, args) => {
     const bytes = call(args);
     expect(bytes.length).toBeGreaterThan(LARGE_BYTES);
     const reading = readLargeMessage(bytes);
     expect(await turnsDuring(reading)).toBeGreaterThanOrEqual(Math.floor(bytes.length / MIB) - 1);
-    // Bytes take long to compare.
+    // Comparing the bytes is slow.
     expect({ ...(await reading), bytes: 0 }).toEqual({ ...readMessage(bytes), bytes: 0 });
   });
 
-  it('is not rebuilt where its keys are ambiguous, nor read where it has a great many members', async () => {
+  it('is rejected instead of rebuilt if its keys are ambiguous, or if it has very many members', async () => {
     const args = `"${'x'.repeat(LARGE_BYTES)}"`;
     expect(await readLarge(call(args, ',"id":2'))).toContain('keys that are there twice');
     const members = Array.from({ length: 20_000 }, (_, index) => `"k${index}":1`).join();
     expect(await readLarge(call(args, `,${members}`))).toContain('more than 10000 members');
   });
 
-  it('is no batch', async () => {
+  it('cannot be a batch', async () => {
     expect(await readLarge(Buffer.from(`[${call('1').toString()}]`))).toContain('A batch has');
   });
 });

@@ -20,8 +20,8 @@ function read(text: string) {
 
 const nothing = { type: undefined, requestState: undefined, taskId: undefined, inputRequests: undefined };
 
-describe('what a result says of itself', () => {
-  it('is read wherever it stands', () => {
+describe('the modern members of a result', () => {
+  it('are read in any position', () => {
     const text =
       '{"id":1,"result": { "ttlMs" : 5 , "taskId":"t","resultType":"input_required","requestState":"s","inputRequests":{"a":{}},"cacheScope":"public"},"jsonrpc":"2.0"}';
     expect(read(text)).toEqual({
@@ -33,17 +33,17 @@ describe('what a result says of itself', () => {
     });
   });
 
-  it('is only what stands in the result itself', () => {
+  it('are read only from the result itself', () => {
     const text =
       '{"resultType":"x","result":{"structuredContent":{"resultType":"task","taskId":"t"}},"taskId":"u"}';
     expect(read(text)).toEqual({ ...nothing, additions: [] });
   });
 
-  it.each(['null', '[]', '"resultType"', '1'])('is nothing where the result is %s', (result) => {
+  it.each(['null', '[]', '"resultType"', '1'])('are missing if the result is %s', (result) => {
     expect(read(`{"result":${result}}`)).toEqual({ ...nothing, additions: [] });
   });
 
-  it('is no text where it is none', () => {
+  it('include a type only if it is a string', () => {
     expect(read('{"result":{"resultType":1}}').type).toBeUndefined();
     expect(stringAt(Buffer.from('"\\u0061"'), { start: 0, end: 8 })).toBe('a');
   });

@@ -5,7 +5,7 @@ import { parameterHeaderLines, parameterHeaderProblem, parameterHeaders } from '
 const marked = (name: unknown, type: unknown = 'string') => ({ type, 'x-mcp-header': name });
 const object = (properties: object) => ({ type: 'object', properties });
 
-describe('the arguments that travel as headers', () => {
+describe('arguments sent as headers', () => {
   it('are those that the schema marks, at any depth', () => {
     const schema = object({
       region: marked('Region'),
@@ -50,7 +50,7 @@ describe('the arguments that travel as headers', () => {
     });
   });
 
-  it('cannot have the same name, in whatever case', () => {
+  it('cannot have the same name, in any case', () => {
     expect(parameterHeaders(object({ a: marked('Name'), b: marked('nAME') }))).toEqual({
       problem: 'two arguments have the same header',
     });
@@ -67,7 +67,7 @@ const declared = parameterHeaders(
 if ('problem' in declared) throw new Error(declared.problem);
 
 describe('headers that repeat arguments', () => {
-  it('are written for all that can be repeated', () => {
+  it('are written for every possible argument', () => {
     const args = { text: 'ä', deep: { n: -3 }, flag: false, other: 'x' };
     expect(parameterHeaderLines(declared, args)).toBe(
       'mcp-param-text: =?base64?w6Q=?=\r\nmcp-param-n: -3\r\nmcp-param-flag: false\r\n',
@@ -75,20 +75,20 @@ describe('headers that repeat arguments', () => {
   });
 
   it.each([undefined, null, [], 'text', {}, { text: null, deep: [1], flag: {} }, { deep: { n: 2 ** 60 } }])(
-    'are not there for %j',
+    'are missing for %j',
     (args) => {
       expect(parameterHeaderLines(declared, args)).toBe('');
       expect(parameterHeaderProblem(declared, args, {})).toBeUndefined();
     },
   );
 
-  it('do not come from what every object inherits', () => {
+  it('do not come from inherited properties', () => {
     const [inherited] = [parameterHeaders(object({ toString: marked('A'), constructor: marked('B') }))];
     if ('problem' in inherited) throw new Error(inherited.problem);
     expect(parameterHeaderLines(inherited, {})).toBe('');
   });
 
-  it('are right as they are written, for all arguments', () => {
+  it('are valid as written, for all arguments', () => {
     const values = fc.record({
       text: fc.oneof(
         fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
@@ -114,7 +114,7 @@ describe('headers that repeat arguments', () => {
     ['another text', { 'mcp-param-text': 'b' }],
     ['no base64', { 'mcp-param-text': '=?base64?!?=' }],
     ['sent twice', { 'mcp-param-text': ['a', 'a'] }],
-  ])('are wrong where one is %s', (_what, headers) => {
+  ])('are invalid if one is %s', (_what, headers) => {
     expect(parameterHeaderProblem(declared, { text: 'a' }, headers)).toContain('mcp-param-text');
   });
 
@@ -140,7 +140,7 @@ describe('headers that repeat arguments', () => {
     );
   });
 
-  it('are not written where the argument is too long for one', () => {
+  it('are not written if the argument is too long', () => {
     expect(parameterHeaderLines(declared, { text: 'x'.repeat(60_000) })).toHaveLength(
       60_000 + 'mcp-param-text: \r\n'.length,
     );

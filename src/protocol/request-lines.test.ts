@@ -11,7 +11,7 @@ describe('the head of a request', () => {
     ['tasks/get', 'taskId'],
     ['tasks/update', 'taskId'],
     ['tasks/cancel', 'taskId'],
-  ])('of %s repeats what it names', (method, key) => {
+  ])('of %s repeats the name in its params', (method, key) => {
     expect(nameKeyOf(method)).toBe(key);
     expect(requestLines(method, 'it')).toBe(`${always}mcp-method: ${method}\r\nmcp-name: it\r\n`);
     expect(requestLines(method, undefined)).toBe(`${always}mcp-method: ${method}\r\n`);
@@ -25,7 +25,7 @@ describe('the head of a request', () => {
     },
   );
 
-  it('has no line more, whatever is named', () => {
+  it('never contains an injected line', () => {
     for (const evil of ['a\r\nx-evil: 1', 'a\nb', '\r\n\r\n']) {
       expect(requestLines('tools/call', evil).split('\r\n')).toHaveLength(4);
       expect(requestLines(evil, undefined).split('\r\n')).toHaveLength(3);

@@ -4,7 +4,7 @@ import { anyCuts, cut } from '../../test/helpers/chunks.ts';
 import { jsonTexts, objectText } from '../../test/helpers/json-text.ts';
 import { findResponseId, withResponseId, withResultMembers } from './response.ts';
 
-/** What is inside of an answer may look like its envelope, as a value or as a text. */
+/** The payload of a response may look like its envelope, as a value or as a text. */
 const payloads = fc.oneof(
   jsonTexts.value,
   fc.constantFrom(
@@ -12,7 +12,7 @@ const payloads = fc.oneof(
     ...['",\\"id\\":7}"', '"\\\\"', '{"id":7,"jsonrpc":"2.0"}', '"{\\"result\\":1,\\"id\\":7}"'],
   ),
 );
-/** Members that are not of the envelope: there rarely are any. */
+/** Members outside the envelope, which are rare. */
 const others = fc.array(
   fc
     .tuple(fc.constantFrom('extra', 'Id2', '_id', 'i d'), payloads)
@@ -36,8 +36,8 @@ function pieces(text: string, cuts: Parameters<typeof cut>[1]): Buffer[] {
   return cut(Buffer.from(text), cuts).filter(({ length }) => length > 0);
 }
 
-describe('the id of an answer', () => {
-  it('is found at its place or not at all, in any order of keys and however the answer is cut', () => {
+describe('the id of a response', () => {
+  it('is found at its position or not found, for any order of keys and any split', () => {
     let found = 0;
     fc.assert(
       fc.property(answers, rareCuts, fc.nat(999), ({ id, isError, text }, cuts, otherId) => {
@@ -68,7 +68,7 @@ describe('the id of an answer', () => {
     expect(findResponseId([Buffer.from(text)])).toMatchObject({ id: 12, isError: text.includes('error') });
   });
 
-  it('is the one that is read of two, wherever the server put the other', () => {
+  it('is the effective one of two, wherever the server put the other', () => {
     const other = fc.constantFrom('"id":7', '"id" : "7"', '"\\u0069d":7', '"id":null');
     const head = ['"jsonrpc":"2.0"', '"id":12'];
     const texts = other.chain((second) =>
@@ -104,12 +104,12 @@ describe('the id of an answer', () => {
     ['a text that ends like an answer', '"{\\"result\\":1,\\"id\\":1}'],
     ['no end', '{"jsonrpc":"2.0","id":1,"result":[]'],
     ['nothing', '{'],
-  ])('is left to a full reading where there is %s', (_what, text) => {
+  ])('is left to a full parse with %s', (_what, text) => {
     expect(findResponseId([Buffer.from(text)])).toBeUndefined();
   });
 });
 
-describe('the result of an answer', () => {
+describe('the result of a response', () => {
   const blanks = fc.constantFrom('', ' ', '\n', ' '.repeat(63), ' '.repeat(64), '\n'.repeat(200));
   const results = fc.oneof(
     jsonTexts.object,
@@ -126,7 +126,7 @@ describe('the result of an answer', () => {
     );
   const members = Buffer.from('"new":{"n":1}');
 
-  it('is given more members, however the answer is cut, and keeps its id where it is looked for', () => {
+  it('gets added members, however the response is split, and the id stays findable', () => {
     fc.assert(
       fc.property(texts, rareCuts, (text, cuts) => {
         const chunks = pieces(text, cuts);
@@ -149,7 +149,7 @@ describe('the result of an answer', () => {
     );
   });
 
-  it('is whole where its first chunk ends in a long row of blanks', () => {
+  it('is complete if its first chunk ends in a long run of blanks', () => {
     const chunks = [Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{${' '.repeat(100)}`), Buffer.from('}}')];
     const at = findResponseId(chunks)!;
     const more = withResultMembers(chunks, at, members);

@@ -21,7 +21,7 @@ function mayHold(method: string, text: string): boolean {
 }
 
 describe('the URIs of a result', () => {
-  it('of a tool stand in links and embedded resources', () => {
+  it('of a tool are in links and embedded resources', () => {
     const content = [
       { type: 'text', text: 'a:0', uri: 'a:1' },
       { type: 'resource_link', uri: 'a:2', name: 'x', _meta: { uri: 'no:1' } },
@@ -32,7 +32,7 @@ describe('the URIs of a result', () => {
     expect(urisOf('tools/call', { jsonrpc: '2.0', id: 1, result })).toEqual(['a:1', 'a:2', 'a:3']);
   });
 
-  it('of a prompt stand in the content of its messages, one or many', () => {
+  it('of a prompt are in the content of its messages, one or many', () => {
     const messages = [
       { role: 'user', content: { type: 'resource', resource: { uri: 'a:1' } } },
       { role: 'user', content: [{ type: 'resource_link', uri: 'a:2' }, { each: { uri: 'no:1' } }] },
@@ -41,22 +41,22 @@ describe('the URIs of a result', () => {
     expect(urisOf('prompts/get', { result: { messages } })).toEqual(['a:1', 'a:2']);
   });
 
-  it('of a read resource stand in its contents', () => {
+  it('of a read resource are in its contents', () => {
     const contents = [{ uri: 'a:1', text: '' }, { uri: 'a:2', blob: '' }, { resource: { uri: 'no:1' } }];
     expect(urisOf('resources/read', { result: { contents } })).toEqual(['a:1', 'a:2']);
   });
 
-  it('of other methods are not ours to know', () => {
+  it('of other methods are ignored', () => {
     expect(urisOf('completion/complete', { result: { contents: [{ uri: 'a:1' }] } })).toEqual([]);
     expect(urisOf('toString', { result: { contents: [{ uri: 'a:1' }] } })).toEqual([]);
   });
 
-  it('are found under keys that are there twice, or spelled with escapes', () => {
+  it('are found under duplicate and escaped keys', () => {
     const text = '{"result":{"content":[{"uri":"a:1","\\u0075ri":"a:2"}],"cont\\u0065nt":[{"uri":"a:3"}]}}';
     expect(urisOf('tools/call', text)).toEqual(['a:1', 'a:2', 'a:3']);
   });
 
-  it('of a large result are looked for in its content alone, where that comes first and is short', () => {
+  it('of a large result are searched only in its content, if that comes first and is short', () => {
     const rows = Array.from({ length: 500 }, (_, index) => ({
       type: 'resource',
       resource: { uri: `no:${index}` },
@@ -77,7 +77,7 @@ describe('the URIs of a result', () => {
     expect(mayHoldIn({ content: [plain], structuredContent: { rows } }, '{"x":{},"result":')).toBe(true);
   });
 
-  it('are not looked for in what is not JSON', () => {
+  it('are not searched in invalid JSON', () => {
     expect(() => urisOf('tools/call', '{"result":{"content":[{"uri":"a:1"]}}')).toThrow(
       "expected ',' or '}'",
     );
@@ -107,8 +107,8 @@ function withoutUri(content: unknown): unknown {
   return Object.fromEntries(Object.entries(content).filter(([key]) => key !== 'uri'));
 }
 
-describe('whether a result may hold URIs', () => {
-  it('shows without parsing it', () => {
+describe('the check whether a result may contain URIs', () => {
+  it('does not parse it', () => {
     expect(mayHold('tools/call', '{"content":[{"type":"resource_link","uri":"a:1"}]}')).toBe(true);
     expect(mayHold('prompts/get', '{"content":[{"type":"resource"}]}')).toBe(true);
     expect(mayHold('tools/call', '{"content":[{"type":"text","text":"a resource"}]}')).toBe(false);
@@ -117,7 +117,7 @@ describe('whether a result may hold URIs', () => {
     expect(mayHold('toString', '{"type":"resource"}')).toBe(false);
   });
 
-  it('shows however the result is cut', () => {
+  it('works however the result is split', () => {
     const padding = fc.string({ maxLength: 30 });
     fc.assert(
       fc.property(padding, padding, anyCuts, (before, after, cuts) => {
@@ -128,7 +128,7 @@ describe('whether a result may hold URIs', () => {
     );
   });
 
-  it('are not looked for to the end of a text in which the search stops all the time', () => {
+  it('needs few searches in a text full of partial matches', () => {
     let searches = 0;
     const counted = (text: string) => {
       const chunk = Buffer.from(text);

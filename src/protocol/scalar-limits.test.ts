@@ -6,24 +6,24 @@ const read = (text: string) => readMessage(Buffer.from(text));
 const digits = (count: number) => '7'.repeat(count);
 const quoted = (count: number) => JSON.stringify('x'.repeat(count - 2));
 
-describe('a message whose ids and names are as long as we take', () => {
+describe('a message with ids and names of the maximum length', () => {
   it.each([
     ['an integer', digits(1_024)],
     ['a string', quoted(1_024)],
-  ])('has %s for an id', (_what, id) => {
+  ])('accepts %s as an id', (_what, id) => {
     const { kind, idSpan } = read(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`);
     expect(kind).toBe('request');
     expect(idSpan!.end - idSpan!.start).toBe(1_024);
   });
 
-  it('has a name, a URI, a task and tokens', () => {
+  it('accepts a name, a URI, a task and tokens', () => {
     const [short, long] = [quoted(1_024), quoted(64 * 1024)];
     const params = `{"name":${short},"uri":${long},"taskId":${quoted(8_192)},"_meta":{"progressToken":${digits(1_024)}}}`;
     expect(read(`{"jsonrpc":"2.0","id":1,"method":"x","params":${params}}`).uri?.value).toHaveLength(65_534);
   });
 });
 
-describe('a message is refused', () => {
+describe('a message is rejected', () => {
   it.each([
     ['id', '', `"id":${digits(1_025)}`],
     ['id', '', `"id":${quoted(1_025)}`],
@@ -38,14 +38,14 @@ describe('a message is refused', () => {
     ['progressToken in _meta', `"_meta":{"progressToken":${quoted(1_025)}}`],
     ['projectId in _meta', `"_meta":{"projectId":${quoted(1_025)}}`],
     ['subscriptionId in _meta', `"_meta":{"io.modelcontextprotocol/subscriptionId":${digits(1_025)}}`],
-  ])('whose %s is longer', (what, params, rest = '"id":1') => {
+  ])('if its %s is longer', (what, params, rest = '"id":1') => {
     const method = rest.includes('"method"') ? '' : ',"method":"x"';
     expect(() => read(`{"jsonrpc":"2.0",${rest}${method},"params":{${params}}}`)).toThrow(
       `The ${what} is longer than`,
     );
   });
 
-  it('also as an answer, whose id is never turned into a number then', () => {
+  it('as a response too, without converting its id to a number', () => {
     const id = digits(5_000);
     expect(() => read(`{"jsonrpc":"2.0","id":${id},"result":{}}`)).toThrow(
       'The id is longer than 1024 bytes',
@@ -55,11 +55,11 @@ describe('a message is refused', () => {
 });
 
 describe('a batch', () => {
-  it('is refused unread where none is taken', () => {
+  it('is rejected unread if batches are not accepted', () => {
     expect(() => read('[ this is not JSON')).toThrow('The message is not a JSON object.');
   });
 
-  it('has a thousand messages at the most, and what comes behind them is not looked at', () => {
+  it('has at most a thousand messages, and the rest is not read', () => {
     const messages = Array.from({ length: 1_000 }, () => '{}').join();
     expect(splitBatch(Buffer.from(`[${messages}]`))).toHaveLength(1_000);
     expect(() => splitBatch(Buffer.from(`[${messages}, this is not JSON`))).toThrow(

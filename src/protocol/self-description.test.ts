@@ -64,7 +64,7 @@ function described(text: string): string {
 }
 
 about('a request that describes its sender', () => {
-  it('says so in its _meta, beside all that it said before', () => {
+  it('has the description in its _meta, next to all other members', () => {
     fc.assert(
       fc.property(requests, (text) => {
         const before = JSON.parse(text) as { params?: { _meta?: object } };
@@ -78,7 +78,7 @@ about('a request that describes its sender', () => {
     );
   });
 
-  it('is what it was when it does not any more', () => {
+  it('is restored when the description is removed', () => {
     fc.assert(
       fc.property(requests, (text) => {
         const message = readMessage(Buffer.from(described(text)));
@@ -93,10 +93,10 @@ about('a request that describes its sender', () => {
     );
   });
 
-  it('has a _meta that is an object, whatever it was', () => {
+  it('has an object as _meta, whatever it was', () => {
     fc.assert(
       fc.property(jsonTexts.value, (value) => {
-        // Keys that may be taken for others are refused before.
+        // Ambiguous keys are rejected earlier.
         fc.pre(isReadable(value));
         const text = described(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":${value}}}`);
         expect(JSON.parse(text)).toMatchObject({ params: { _meta: meta } });
@@ -124,12 +124,12 @@ about('a notification of a subscription', () => {
       `{"jsonrpc":"2.0","method":"n","params":{"uri":"u","_meta":{"${SUBSCRIPTION_KEY}":12,"x":1}}}`,
     ],
     ['has a _meta', '{"jsonrpc":"2.0","method":"n","params":{"uri":"u","_meta":{"x":1}}}'],
-  ])('names it where it %s', (_what, text) => {
+  ])('gets its subscription id if it %s', (_what, text) => {
     expect(told(text, id).params).toEqual({ uri: 'u', _meta: { [SUBSCRIPTION_KEY]: 'mine', x: 1 } });
     expect(told(text, undefined).params).toEqual({ uri: 'u', _meta: { x: 1 } });
   });
 
-  it('names it where it has no _meta, or one that is no object', () => {
+  it('gets its subscription id if it has no _meta, or one that is not an object', () => {
     expect(told('{"jsonrpc":"2.0","method":"n","params":{}}', id).params).toEqual({
       _meta: { [SUBSCRIPTION_KEY]: 'mine' },
     });

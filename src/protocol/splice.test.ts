@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { turnsDuring } from '../../test/helpers/turns.ts';
 import { splice, spliceChunks, spliceMany } from './splice.ts';
 
-/** Kept and replaced stretches of text, in turns. */
+/** Kept and replaced stretches of text, alternating. */
 const patchworks = fc.array(fc.record({ kept: fc.string(), replaced: fc.string(), by: fc.string() }), {
   maxLength: 6,
 });
 
 describe('splicing', () => {
-  it('changes what stands at the spans and nothing else, in whatever order the edits come', () => {
+  it('changes only the given spans, for any order of the edits', () => {
     fc.assert(
       fc.property(patchworks, fc.string(), fc.infiniteStream(fc.nat()), (patches, rest, order) => {
         let text = '';
@@ -18,7 +18,7 @@ describe('splicing', () => {
           text += kept + replaced;
           return { start, end: start + Buffer.byteLength(replaced), bytes: Buffer.from(by) };
         });
-        // Two edits at one place have no order of their own.
+        // Two edits at the same position have no defined order.
         fc.pre(new Set(edits.map(({ start }) => start)).size === edits.length);
         const before = Buffer.from(text + rest);
         const shuffled = edits
@@ -32,7 +32,7 @@ describe('splicing', () => {
     );
   });
 
-  it('cuts a long message where the edits are, and copies nothing of it', () => {
+  it('splits a long message at the edits without copying it', () => {
     const bytes = Buffer.alloc(2 ** 20 + 10, 'x');
     const edits = [
       { start: 2 ** 20, end: 2 ** 20 + 4, bytes: Buffer.from('last') },
@@ -45,7 +45,7 @@ describe('splicing', () => {
     expect(spliceChunks(bytes.subarray(0, 100), [])).toHaveLength(1);
   });
 
-  it('takes edits that touch each other, and insertions', () => {
+  it('accepts adjacent edits and insertions', () => {
     const edits = [
       { start: 3, end: 3, bytes: Buffer.from('!') },
       { start: 0, end: 1, bytes: Buffer.from('A') },
@@ -54,7 +54,7 @@ describe('splicing', () => {
     expect(splice(Buffer.from('abc'), edits).toString()).toBe('Ac!');
   });
 
-  it('with a great many edits gives the same, with turns for others', async () => {
+  it('gives the same result for very many edits, and yields to other work', async () => {
     const bytes = Buffer.from('ab'.repeat(50_000));
     const editAt = (index: number) => ({ start: 2 * index + 1, end: 2 * index + 1, bytes: Buffer.from('-') });
     const few = () => [

@@ -27,11 +27,11 @@ function parse(pieces: readonly Buffer[], maxBytes = noLimit): Heard {
   return heard;
 }
 
-/** The specification's own words as code: slow, on the whole text, line by line. */
+/** The specification as code: slow, on the whole text, line by line. */
 function parseBySpecification(text: string): Heard {
   const heard: Heard = { events: [], retries: [], lastEventId: undefined, tooLarge: 0 };
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/);
-  // What stands after the last line break is not a line.
+  // Text after the last line break is not a line.
   lines.pop();
   let type = '';
   let data: string[] = [];
@@ -91,7 +91,7 @@ const fragments = fc.constantFrom(
 const streams = fc.array(fragments, { maxLength: 60 }).map((parts) => parts.join(''));
 
 describe('an event stream', () => {
-  it('is read as the specification reads it, however it is cut', () => {
+  it('is parsed as the specification says, however it is split', () => {
     fc.assert(
       fc.property(streams, anyCuts, (text, cuts) => {
         expect(parse(cut(Buffer.from(text), cuts))).toEqual(parseBySpecification(text));
@@ -108,7 +108,7 @@ describe('an event stream', () => {
     expect(parse([Buffer.from('\n\uFEFFdata: b\n\n')]).events).toEqual([]);
   });
 
-  it('keeps the id of the last whole event, to go on from there', () => {
+  it('keeps the id of the last complete event, to resume from there', () => {
     expect(parse([Buffer.from('id: 7\ndata: a\n\nid: 8\ndata: b\n')])).toMatchObject({
       events: [{ id: '7', data: 'a' }],
       lastEventId: '7',
@@ -119,7 +119,7 @@ describe('an event stream', () => {
     });
   });
 
-  it('is looked through once for each kind of line break, whichever it has', () => {
+  it('is scanned once for each kind of line break', () => {
     const line = fc.constantFrom('\n', '\r', '\r\n', ':\n', ':\r', 'data: x\r\r');
     const runs = fc.array(fc.tuple(line, fc.integer({ min: 1, max: 500 })), { maxLength: 5 });
     fc.assert(
@@ -137,7 +137,7 @@ describe('an event stream', () => {
     );
   });
 
-  it('says nothing before the blank line, whatever line breaks it has', () => {
+  it('emits nothing before the blank line, for any kind of line break', () => {
     for (const end of ['\n', '\r\n', '\r']) {
       const text = `data: a${end}${end}`;
       expect(parse([Buffer.from(text.slice(0, -end.length))]).events).toEqual([]);
@@ -157,7 +157,7 @@ describe('an event that is too large', () => {
     { minLength: 1, maxLength: 6 },
   );
 
-  it('is skipped with one word, and the next ones come', () => {
+  it('is skipped with one notice, and the next ones follow', () => {
     fc.assert(
       fc.property(sizes, anyCuts, (list, cuts) => {
         const text = list
@@ -174,7 +174,7 @@ describe('an event that is too large', () => {
     );
   });
 
-  it('may be made of empty lines alone', () => {
+  it('may consist of empty lines alone', () => {
     const { events, tooLarge } = parse([Buffer.from(`${'data:\n'.repeat(200)}\ndata: next\n\n`)], maxBytes);
     expect(events.map(({ data }) => data)).toEqual(['next']);
     expect(tooLarge).toBe(1);
@@ -187,8 +187,8 @@ describe('an event that is too large', () => {
   });
 });
 
-describe('messages that we send as events', () => {
-  it('come back as they were, pretty-printed ones with blanks for their line breaks', () => {
+describe('messages sent as events', () => {
+  it('are parsed back unchanged, with blanks for the line breaks of pretty-printed ones', () => {
     const sent = fc.array(
       fc.tuple(jsonTexts.value, anyCuts, fc.option(fc.nat().map(String), { nil: undefined })),
     );
