@@ -14,7 +14,7 @@ function call(more: Partial<FinishedCall> = {}): FinishedCall {
 
 const asTheyAre = (_project: string, name: string) => name;
 
-it('gives back every call, whatever differs between them', () => {
+it('restores every call, whatever differs between them', () => {
   const calls = [
     call(),
     call({ own: 'other' }),
@@ -42,7 +42,7 @@ it('gives back every call, whatever differs between them', () => {
   );
 });
 
-it('keeps the ids of its calls until it is used again', () => {
+it('keeps the ids of its calls until it is reused', () => {
   const block = new CallBlock();
   while (!block.isFull) block.add(call(), 1_000);
   const ids = recordsOf(block.plain(asTheyAre)).map(({ id }) => id);
@@ -56,7 +56,7 @@ it('keeps the ids of its calls until it is used again', () => {
   expect(next!.tool).toBe('next');
 });
 
-it('shows names only as they may be shown', () => {
+it('redacts names', () => {
   const block = new CallBlock();
   block.add(call({ own: 'file:///hunter2' }), 1_000);
   const [record] = recordsOf(block.plain((project, name) => `${project} ${name.replace('hunter2', '***')}`));

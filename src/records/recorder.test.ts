@@ -29,7 +29,7 @@ function call(more: Partial<FinishedCall> = {}): FinishedCall {
   };
 }
 
-/** A recorder in simulated time, and what was written through it. */
+/** A recorder in simulated time, and its writes. */
 function recorder(write: (records: readonly CallRecord[]) => Promise<void> = async () => {}) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
@@ -52,7 +52,7 @@ function recorder(write: (records: readonly CallRecord[]) => Promise<void> = asy
 
 const away = () => new SwitchboardError('database_unavailable', 'The database is away.');
 
-it('writes many calls at once, some time after they are over', async () => {
+it('writes many calls in one batch, some time after they end', async () => {
   const { made, written } = recorder();
   for (let index = 0; index < 3; index++) made.record(call());
   await vi.advanceTimersByTimeAsync(249);
@@ -72,7 +72,7 @@ it.each<[CallRecord['status'], Partial<FinishedCall>]>([
     'error',
     { isRpcError: true, answer: [Buffer.from('{"error":{"code":-1,"message":"hunter2 is wrong"}}')] },
   ],
-])('tells %s', async (status, more) => {
+])('records the status %s', async (status, more) => {
   const { made, written } = recorder();
   made.record(call(more));
   await made.close();
@@ -80,7 +80,7 @@ it.each<[CallRecord['status'], Partial<FinishedCall>]>([
   expect(JSON.stringify(written)).not.toContain('hunter2');
 });
 
-it('keeps what was not written, under the same ids, and counts what does not fit', async () => {
+it('keeps unwritten records under the same ids, and counts those that do not fit', async () => {
   let isAway = true;
   const tried: string[] = [];
   const { made, written, warnings } = recorder(async (records) => {
@@ -99,7 +99,7 @@ it('keeps what was not written, under the same ids, and counts what does not fit
   expect(new Set(written.flat().map(({ id }) => id)).size).toBe(10_000);
 });
 
-it('drops the one record that the database does not take, and no other', async () => {
+it('drops only the record that the database rejects', async () => {
   const { made, written } = recorder(async (records) => {
     if (records.some(({ client }) => client === 'poison')) throw new Error('cannot be stored');
   });
@@ -109,7 +109,7 @@ it('drops the one record that the database does not take, and no other', async (
   expect([made.queued, made.dropped]).toEqual([0, 1]);
 });
 
-it('tells once why records are dropped, and again after a batch that was taken', async () => {
+it('reports once why records are dropped, and again after a successful batch', async () => {
   let reason: string | undefined = 'check "nope" is violated';
   const { made, warnings } = recorder(async () => {
     if (reason !== undefined) throw new Error(reason);
@@ -132,7 +132,7 @@ it('tells once why records are dropped, and again after a batch that was taken',
   expect(made.dropped).toBe(20);
 });
 
-it('gives up a batch of which too much is refused, and counts all of it', async () => {
+it('gives up a batch with too many rejected records, and counts all of it', async () => {
   let statements = 0;
   const { made, written } = recorder(async () => {
     statements++;
@@ -144,7 +144,7 @@ it('gives up a batch of which too much is refused, and counts all of it', async 
   expect([written.length, made.queued, made.dropped]).toEqual([0, 0, 2_000]);
 });
 
-it('counts a record that is refused once, though the database went away in the middle of its batch', async () => {
+it('counts a rejected record once, even if the database fails in the middle of its batch', async () => {
   let isAway = true;
   const { made } = recorder(async (records) => {
     if (records.some(({ client }) => client === 'poison')) throw new Error('cannot be stored');
@@ -167,7 +167,7 @@ it('writes large records in small batches, one right after the other', async () 
   expect(written.map(({ length }) => length)).toEqual([8, 8, 8, 8, 8]);
 });
 
-it('leaves numbers and the like alone that look like a secret, so that it stays JSON', async () => {
+it('keeps numbers and literals that look like a secret, so that the result stays JSON', async () => {
   const { made, written } = recorder();
   const sent = '{"port":12345,"isOn":true,"key 12345":["12345 is true",null],"__proto__":"hunter2"}';
   const request = readMessage(
@@ -182,7 +182,7 @@ it('leaves numbers and the like alone that look like a secret, so that it stays 
   );
 });
 
-it('keeps arguments and results without secrets, and not those that are too large', async () => {
+it('keeps arguments and results without secrets, and drops those that are too large', async () => {
   const { made, written } = recorder();
   const request = readMessage(
     Buffer.from(
@@ -203,7 +203,7 @@ it('keeps arguments and results without secrets, and not those that are too larg
   ]);
 });
 
-it('holds no more of them than there is room for while the database is away', async () => {
+it('bounds the payloads in memory while the database is unavailable', async () => {
   const { made, written } = recorder();
   const answer = [Buffer.from(`{"jsonrpc":"2.0","id":1,"result":"${'x'.repeat(250_000)}"}`)];
   for (let index = 0; index < 300; index++)

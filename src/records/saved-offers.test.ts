@@ -7,7 +7,6 @@ import { SavedOffers } from './saved-offers.ts';
 const limits = { listItems: 10_000, listBytes: 10_000_000 };
 const config = { name: 'notes', transport: { type: 'http', url: 'http://one/' } } as unknown as ServerConfig;
 
-/** A server that offers this tool. */
 function serverWith(tool: object, more: object = {}): Server {
   return {
     name: 'notes',
@@ -41,7 +40,7 @@ function open(rows = new Map<string, OfferRow>()) {
   return { offers, rows, done, warnings };
 }
 
-it('gives back what a server said of itself, character by character, once', async () => {
+it('restores the offer of a server exactly, once', async () => {
   const { offers, rows } = open();
   const tool = { name: 'add', annotations: { title: '\0\ud800 ü' } };
   offers.update(serverWith(tool));
@@ -56,7 +55,7 @@ it('gives back what a server said of itself, character by character, once', asyn
   expect(next.restore('p', config)).toBeUndefined();
 });
 
-it('knows nothing of a server that is run by something else, or is of another project', async () => {
+it('has no offer for a server with another command, or of another project', async () => {
   const { offers, rows } = open();
   offers.update(serverWith({ name: 'add' }));
   await offers.close();
@@ -67,7 +66,7 @@ it('knows nothing of a server that is run by something else, or is of another pr
   expect(next.restore('p', other)).toBeUndefined();
 });
 
-it('writes only what has changed', async () => {
+it('writes only changes', async () => {
   const { offers, rows, done } = open();
   offers.update(serverWith({ name: 'add' }));
   await offers.close();
@@ -83,7 +82,7 @@ it('writes only what has changed', async () => {
   expect(then).toEqual(['see', 'keep']);
 });
 
-it('writes nothing of a server that is not ready, shows a secret, or says too much', async () => {
+it('writes nothing of a server that is not ready, reveals a secret, or offers too much', async () => {
   const { offers, done } = open();
   offers.update(serverWith({ name: 'add' }, { condition: { state: 'backing_off' } }));
   offers.update(serverWith({ name: 'add', description: 'use s3cret' }));
@@ -92,7 +91,7 @@ it('writes nothing of a server that is not ready, shows a secret, or says too mu
   expect(done).toEqual([]);
 });
 
-it('starts without what cannot be read', async () => {
+it('starts without unreadable rows', async () => {
   const row = { project_id: 'p', server_name: 'notes', fingerprint: 'x', offer: '{"result":' };
   const { offers, warnings } = open(new Map([['notes', row]]));
   await offers.load();

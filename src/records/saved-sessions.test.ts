@@ -54,7 +54,7 @@ function open(rows = new Map<string, SessionRow>()) {
   };
 }
 
-it('is written once, together with others, and never where it is over soon', async () => {
+it('writes a session once, in a batch, and skips those that end soon', async () => {
   const { sessions, done } = open();
   for (const id of ['one', 'two', 'three']) sessions.save(id, () => session);
   sessions.save('one', () => session);
@@ -67,7 +67,7 @@ it('is written once, together with others, and never where it is over soon', asy
   expect(done).toEqual(['keep 2', 'forget 1']);
 });
 
-it('that ends while it is written is not left behind', async () => {
+it('removes a session that ends while it is written', async () => {
   const { sessions, rows, meanwhile } = open();
   meanwhile(() => sessions.delete('one'));
   sessions.save('one', () => session);
@@ -75,7 +75,7 @@ it('that ends while it is written is not left behind', async () => {
   expect(rows.size).toBe(0);
 });
 
-it('is written when the database is back', async () => {
+it('writes a session when the database is back', async () => {
   const { sessions, rows, goAway } = open();
   goAway(true);
   sessions.save('one', () => session);
@@ -85,11 +85,11 @@ it('is written when the database is back', async () => {
   expect(rows.size).toBe(1);
 });
 
-it('is given back once, for a while, by its id, which is not written down', async () => {
+it('restores a session once, for a limited time, by its id, which is not persisted', async () => {
   const { sessions, rows } = open();
   for (const id of ['one', 'two']) sessions.save(id, () => session);
   await sessions.close();
-  // Ends of this time are those of the program.
+  // After close, sessions end because the program does, so they stay persisted.
   sessions.delete('one');
   expect(JSON.stringify([...rows])).not.toContain('one');
 
@@ -104,7 +104,7 @@ it('is given back once, for a while, by its id, which is not written down', asyn
   expect(next.take('two')).toBeUndefined();
 });
 
-it('is forgotten at once where its client waits for that, together with others', async () => {
+it('deletes a session at once if its client waits, in a batch', async () => {
   const { sessions, rows, done } = open();
   for (const id of ['one', 'two', 'three']) sessions.save(id, () => session);
   expect(sessions.deleted()).toBeUndefined();
@@ -118,7 +118,7 @@ it('is forgotten at once where its client waits for that, together with others',
   expect(sessions.deleted()).toBeUndefined();
 });
 
-it('that ends while it is written is gone when its client hears of it', async () => {
+it('deletes a session that ends while it is written before its client gets the response', async () => {
   const { sessions, rows, meanwhile } = open();
   let gone: Promise<void> | undefined;
   meanwhile(() => {
@@ -131,7 +131,7 @@ it('that ends while it is written is gone when its client hears of it', async ()
   await gone;
 });
 
-it('keeps nobody waiting for a database that is away, or that does not answer', async () => {
+it('does not wait for a database that is unavailable or does not respond', async () => {
   const { sessions, rows, goAway, holdForgetting } = open();
   for (const id of ['one', 'two']) sessions.save(id, () => session);
   await vi.advanceTimersByTimeAsync(1_000);
