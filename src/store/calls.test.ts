@@ -30,8 +30,8 @@ function call(projectId: string, more: Partial<CallRecord> = {}): CallRecord {
 
 const chinese = (length: number) => Array.from({ length }, () => randomInt(0x4e00, 0x9fa5));
 
-describe('records of calls', () => {
-  it('have what was recorded', async () => {
+describe('call records', () => {
+  it('contain what was recorded', async () => {
     const id = await newProject();
     const record = call(id, {
       ...{ status: 'error', error: { code: 'call_timeout', message: 'Too late.' } },
@@ -51,7 +51,7 @@ describe('records of calls', () => {
     ]);
   });
 
-  it('are the same where many are written as columns', async () => {
+  it('are the same if many are written as columns', async () => {
     const [id, other, gone] = [await newProject(), await newProject(), await newProject()];
     await store.projects.delete(gone, undefined);
     const kind = { client: 'a\u0000 test', method: 'tools/call', server: 'time', replica: 1, tool: 'now' };
@@ -101,7 +101,7 @@ describe('records of calls', () => {
     ]);
   });
 
-  it('are kept once, also when they are written twice', async () => {
+  it('are stored once, even if they are written twice', async () => {
     const id = await newProject();
     const records = [call(id), call(id)];
     await store.calls.record(records);
@@ -110,7 +110,7 @@ describe('records of calls', () => {
     await store.calls.record([]);
   });
 
-  it('of a project that is gone, or with what cannot be kept, do not take the others along', async () => {
+  it('of a removed project, or with invalid values, do not affect the others', async () => {
     const id = await newProject();
     const gone = await newProject();
     await store.projects.delete(gone, undefined);
@@ -132,9 +132,9 @@ describe('records of calls', () => {
 
   it.each([
     ['Latin', (length: number) => randomBytes(length).toString('base64').slice(0, length), 1_024],
-    // Three bytes each, and nothing that repeats: what is compressed has more room.
+    // Three bytes each and no repetition, because index entries are compressed.
     ['Chinese', (length: number) => String.fromCodePoint(...chinese(length)), 682],
-  ])('have names that are cut where they are too long: %s', async (_script, make, kept) => {
+  ])('have names that are truncated if they are too long: %s', async (_script, make, kept) => {
     const id = await newProject();
     const [client, method, server, tool] = [make(9_000), make(9_000), make(9_000), make(9_000)];
     const long = { client, method, server, tool };
@@ -150,7 +150,7 @@ describe('records of calls', () => {
     expect((await store.calls.list(id, { limit: 10 })).calls).toHaveLength(3);
   });
 
-  it('that take too long to write are not a reason to think that the database is away', async () => {
+  it('that are slow to write do not make the database look unavailable', async () => {
     const id = await newProject();
     await using client = await connectTo(database.name);
     await client.query('BEGIN; LOCK TABLE kb.agent_run_tool_calls');
@@ -168,7 +168,7 @@ describe('records of calls', () => {
     expect(store.told).toEqual([]);
   });
 
-  it('are written while projects go', async () => {
+  it('are written while projects are deleted', async () => {
     const kept = await newProject();
     const ids = await Promise.all(Array.from({ length: 10 }, newProject));
     await Promise.all([
@@ -186,7 +186,7 @@ describe('records of calls', () => {
     expect(performance.now() - before).toBeLessThan(2_000);
   });
 
-  it('come in pages, newest first, each once, also where many have one time', async () => {
+  it('are paged newest first, each once, even if many have the same time', async () => {
     const id = await newProject();
     const times = [0, 0, 0, 1, 1, 2, 3, 3, 3, 3].map(
       (second) => new Date(1_700_000_000_123 + second * 1_000),
@@ -204,7 +204,7 @@ describe('records of calls', () => {
     expect(seen.map(({ created_at }) => created_at)).toEqual(times.toReversed());
   });
 
-  it('are found by server, tool, status and time', async () => {
+  it('are filtered by server, tool, status and time', async () => {
     const id = await newProject();
     const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 12, minute));
     await store.calls.record([
@@ -227,7 +227,7 @@ describe('records of calls', () => {
   });
 
   it.each(['', 'nonsense', Buffer.from('2026-99-01T00:00:00.000Z x').toString('base64url')])(
-    'are not found with a cursor that is none: %j',
+    'are not found with an invalid cursor: %j',
     async (cursor) => {
       const list = async () => store.calls.list(await newProject(), { limit: 1, cursor });
       await expect(list()).rejects.toMatchObject({
@@ -255,7 +255,7 @@ describe('records of calls', () => {
     }
   });
 
-  it('are deleted when they are older than their project keeps them', async () => {
+  it('are deleted after the retention time of their project', async () => {
     const [month, forever] = await Promise.all([newProject(), newProject()]);
     await store.projects.change(forever, { retention_days: null }, undefined);
     const old = new Date(Date.now() - 31 * 24 * 3_600_000);

@@ -10,11 +10,11 @@ describe('the address of a database', () => {
     ['postgres://user@%2Fvar%2Frun%2Fpostgresql/main', '/var/run/postgresql/main'],
     ['postgres:///main?host=/tmp', '/tmp/main'],
     ['postgres://user:hunter2@db.example/main?sslmode=require', 'db.example:5432/main'],
-  ])('%s is called %s', (url, label) => {
+  ])('%s is shown as %s', (url, label) => {
     expect(addressOf(url).label).toBe(label);
   });
 
-  it('takes sslmode for what it means to other programs', () => {
+  it('interprets sslmode like other programs', () => {
     const ssl = (mode: string) =>
       new pg.Client(addressOf(`postgres://user@db.example/main?sslmode=${mode}`).config as pg.ClientConfig)
         .ssl;
@@ -24,7 +24,7 @@ describe('the address of a database', () => {
   });
 
   it.each(['', 'hunter2', 'mysql://root:hunter2@db/main', 'postgres://user:hunter2@db:port/main'])(
-    'is refused where it is none, without the password: %j',
+    'is rejected without showing the password if it is invalid: %j',
     (url) => {
       expect(() => addressOf(url)).toThrow(/^DATABASE_URL is not the URL of a PostgreSQL database/);
       expect(() => addressOf(url)).not.toThrow(/hunter2/);

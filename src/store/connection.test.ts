@@ -15,7 +15,6 @@ function follow(store: Store): (string | undefined)[] {
   return heard;
 }
 
-/** Whether a transaction waits for the lock on a table. */
 async function isAwaited(client: Client, table: string): Promise<boolean> {
   const { rowCount } = await client.query(
     'SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass',
@@ -24,8 +23,8 @@ async function isAwaited(client: Client, table: string): Promise<boolean> {
   return rowCount === 1;
 }
 
-describe('followers', () => {
-  it('hear of changes of another process, and of plain SQL, also when a project is deleted', async () => {
+describe('subscribers', () => {
+  it('are notified of changes by another process and by plain SQL, and of deleted projects', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     await using other = await openTestStore({ url: database.socketUrl });
@@ -41,7 +40,7 @@ describe('followers', () => {
     await expect.poll(() => heard).toEqual([id, id, id, id]);
   });
 
-  it('hear of one transaction once, and of none that was undone', async () => {
+  it('are notified once per transaction, and not of a rollback', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
@@ -54,7 +53,7 @@ describe('followers', () => {
     await expect.poll(() => heard).toEqual([id, id]);
   });
 
-  it('that do not follow any more hear nothing', async () => {
+  it('are not notified after they unsubscribe', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const [gone, stays]: [unknown[], unknown[]] = [[], []];
@@ -66,8 +65,8 @@ describe('followers', () => {
   });
 });
 
-describe('when the database goes away', () => {
-  it('changes fail at once, and it connects by itself; followers look at everything then', async () => {
+describe('when the database becomes unavailable', () => {
+  it('changes fail at once, it reconnects automatically, and subscribers then refresh everything', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     await using store = await openTestStore({ url: proxy.url });
@@ -97,7 +96,7 @@ describe('when the database goes away', () => {
     await store.projects.create({ name: 'after' });
   });
 
-  it('also where it goes without a word', async () => {
+  it('a silent connection is detected too', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     const told: string[] = [];
@@ -121,7 +120,7 @@ describe('when the database goes away', () => {
     await listener.close();
   });
 
-  it('and only the connections are ended, it is back at once', async () => {
+  it('and only the connections end, it is back at once', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     await store.projects.all();
@@ -132,7 +131,7 @@ describe('when the database goes away', () => {
     expect(await store.projects.all()).toHaveLength(1);
   });
 
-  it('a change whose connection breaks in the middle is undone, and says that it failed', async () => {
+  it('a change whose connection breaks is rolled back and fails', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     await using store = await openTestStore({ url: proxy.url });
@@ -157,7 +156,7 @@ describe('when the database goes away', () => {
   });
 });
 
-it('a statement that takes too long does not make the database suspected', async () => {
+it('a slow statement does not make the database look unavailable', async () => {
   await using fresh = await freshDatabase();
   let suspicions = 0;
   const database = new Database(addressOf(fresh.url), {
@@ -176,7 +175,7 @@ it('a statement that takes too long does not make the database suspected', async
   }
 });
 
-it('whoever waits for a free connection longer than opening one may take gets it', async () => {
+it('a query may wait for a free connection longer than the connect timeout', async () => {
   await using fresh = await freshDatabase();
   let suspicions = 0;
   const database = new Database(addressOf(fresh.url), {
@@ -196,7 +195,7 @@ it('whoever waits for a free connection longer than opening one may take gets it
 });
 
 describe('opening', () => {
-  it('waits for a database that is not there yet', async () => {
+  it('waits for a database that is not running yet', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     proxy.cut();
@@ -213,7 +212,7 @@ describe('opening', () => {
     expect(await store.projects.all()).toHaveLength(1);
   });
 
-  it('ends when it is told to', async () => {
+  it('stops when it is aborted', async () => {
     const aborting = new AbortController();
     const opening = openTestStore({
       url: 'postgres://user@127.0.0.1:1/none',
@@ -226,7 +225,7 @@ describe('opening', () => {
   it.each([
     ['password', (url: URL) => (url.password = 'hunter2'), 'password authentication failed'],
     ['database', (url: URL) => (url.pathname = '/nowhere'), 'database "nowhere" does not exist'],
-  ])('does not wait where the %s is wrong', async (_what, spoil, reason) => {
+  ])('does not wait if the %s is wrong', async (_what, spoil, reason) => {
     await using database = await freshDatabase();
     const url = new URL(database.url);
     spoil(url);

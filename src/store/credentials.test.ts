@@ -10,7 +10,7 @@ const server = (name: string, env: Record<string, string>) => ({
   config: { command: 'none', env },
 });
 
-it('a credential that is too long for a secret stays, is told of by name, and keeps no other', async () => {
+it('a credential too long for a secret stays in place, is reported by name, and does not block others', async () => {
   await using database = await freshDatabase();
   {
     await using before = await openTestStore({ url: database.url });

@@ -15,7 +15,7 @@ function host(store: Store) {
 }
 
 describe('of the processes on one database', () => {
-  it('one hosts, and the next one when it stops', async () => {
+  it('one hosts, and another takes over when it stops', async () => {
     await using database = await freshDatabase();
     await using first = await openTestStore({ url: database.url });
     await using second = await openTestStore({ url: database.socketUrl });
@@ -24,9 +24,9 @@ describe('of the processes on one database', () => {
     const other = host(second);
     const third = host(second);
     one.stop();
-    // Which of those that wait is next is for the database to say.
+    // The database decides which waiting process is next.
     await Promise.race([other.told.first(Boolean), third.told.first(Boolean)]);
-    // Those who ask before it is free are told that it is another.
+    // Processes that ask while it is taken are notified that another one hosts.
     const chosen = ({ told }: typeof one) => told.items.filter(Boolean).length;
     const [next, last] = chosen(other) > 0 ? [other, third] : [third, other];
     expect([one, next, last].map(chosen)).toEqual([1, 1, 0]);
@@ -36,7 +36,7 @@ describe('of the processes on one database', () => {
     expect(one.told.items).toEqual([true]);
   });
 
-  it('one hosts, and the next one when it is closed', async () => {
+  it('one hosts, and another takes over when it is closed', async () => {
     await using database = await freshDatabase();
     const first = await openTestStore({ url: database.url });
     await using second = await openTestStore({ url: database.url });
@@ -48,7 +48,7 @@ describe('of the processes on one database', () => {
     expect(one.told.items).toEqual([true]);
   });
 
-  it('another hosts when the connection of the first is lost, which waits for its turn then', async () => {
+  it('another takes over when the host loses its connection and queues again', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     await using first = await openTestStore({ url: proxy.url });
@@ -68,7 +68,7 @@ describe('of the processes on one database', () => {
     expect(other.told.items).toEqual([true]);
   });
 
-  it('one that was cut off by an administrator hosts again, where there is no other', async () => {
+  it('one disconnected by an administrator hosts again if no other does', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const one = host(store);
@@ -82,7 +82,7 @@ describe('of the processes on one database', () => {
     expect(one.told.items).toEqual([true, false, true]);
   });
 
-  it('one whose connection is silent does not host', async () => {
+  it('one with a silent connection does not host', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     const told = new Inbox<boolean>();
@@ -97,7 +97,7 @@ describe('of the processes on one database', () => {
     await lock.release();
   });
 
-  it('one that hosts is in nobody’s way', async () => {
+  it('the host does not block others', async () => {
     await using store = await openTestStore();
     const one = host(store);
     await one.told.first(Boolean);
@@ -107,7 +107,7 @@ describe('of the processes on one database', () => {
     one.stop();
   });
 
-  it('one that stops while it connects leaves no connection behind, whenever that is', async () => {
+  it('one that stops while it connects leaves no connection behind, at any time', async () => {
     await using database = await freshDatabase();
     const address = addressOf(database.url);
     for (let turns = 0; turns < 1_500; turns += 10) {

@@ -20,7 +20,7 @@ import { keyOf } from './keys.ts';
 
 const silent = () => {};
 
-describe('keys that are given', () => {
+describe('configured keys', () => {
   const [first, second] = [randomBytes(32), randomBytes(32)];
 
   it('seal with the first one, and open with all', () => {
@@ -32,7 +32,7 @@ describe('keys that are given', () => {
   });
 
   it.each(['hunter2', '', `${first.toString('base64')},hunter2`])(
-    'are refused with a word on how to make one, and without showing them: %j',
+    'are rejected with a hint how to create one, and without showing them: %j',
     (text) => {
       const open = () => openKeyring('/', text, silent);
       expect(open).toThrow(/SWITCHBOARD_SECRET_KEY is not a key.*openssl rand -base64 32/);
@@ -51,7 +51,7 @@ describe('a key file', () => {
   });
   afterEach(() => rmSync(home, { recursive: true }));
 
-  it('is made when a key is first needed, for its owner only', () => {
+  it('is created when a key is first needed, for its owner only', () => {
     const keyring = open();
     expect(readdirSync(home)).toEqual([]);
     keyring.current();
@@ -59,13 +59,13 @@ describe('a key file', () => {
     expect(statSync(path()).mode & 0o777).toBe(0o600);
   });
 
-  it('is made once, whoever comes first', () => {
+  it('is created once by concurrent processes', () => {
     const keyrings = [open(), open(), open()];
     const keys = keyrings.map((keyring) => keyring.current());
     expect(new Set(keys.map(({ id }) => id)).size).toBe(1);
   });
 
-  it('keeps old keys when a new one is made, until they are forgotten', () => {
+  it('keeps old keys when a new one is created, until they are pruned', () => {
     const keyring = open();
     const old = keyring.current();
     const key = keyring.renew();
@@ -78,7 +78,7 @@ describe('a key file', () => {
     expect(readdirSync(home)).toEqual(['secret.key']);
   });
 
-  it('has its keys in memory of their own, and remembers a hundred that it had before', () => {
+  it('keeps each key in separate memory, and remembers a hundred former keys', () => {
     const keyring = open();
     const ids = Array.from({ length: 103 }, () => {
       const { id, bytes } = keyring.renew();
@@ -91,7 +91,7 @@ describe('a key file', () => {
     expect(keyring.current().id).toBe(ids.at(-1));
   });
 
-  it('is read again when another process has changed it', () => {
+  it('is reloaded when another process has changed it', () => {
     const [one, other] = [open(), open()];
     one.current();
     const key = other.renew();
@@ -99,7 +99,7 @@ describe('a key file', () => {
     expect(one.current()).toEqual(key);
   });
 
-  it('that is gone is written again with the keys that were in it, and told of', () => {
+  it('that is missing is restored with its former keys, with a warning', () => {
     const warnings: string[] = [];
     const keyring = openKeyring(home, undefined, (warning) => warnings.push(warning));
     expect(keyring.isEmpty()).toBe(true);
@@ -120,7 +120,7 @@ describe('a key file', () => {
     expect(warnings[0]).toBe(`The key file of secrets was missing, and was restored: ${path()}`);
   });
 
-  it('that was replaced by another one does not make the keys forgotten that were in it', () => {
+  it('that was replaced does not make its former keys forgotten', () => {
     const keyring = open();
     const old = keyring.current();
     rmSync(path());
@@ -132,14 +132,14 @@ describe('a key file', () => {
   it.each([
     ['another text', 'hunter2\n', /Line 1 of .*secret.key is not a key/],
     ['nothing', '', /secret.key is empty/],
-  ])('with %s in it is refused, and stays as it is', (_what, text, message) => {
+  ])('with %s is rejected, and stays unchanged', (_what, text, message) => {
     writeFileSync(path(), text, { mode: 0o600 });
     expect(open).toThrow(message);
     expect(open).not.toThrow(/hunter2/);
     expect(readFileSync(path(), 'utf8')).toBe(text);
   });
 
-  it('that others can read is warned of', () => {
+  it('that others can read causes a warning', () => {
     open().current();
     chmodSync(path(), 0o644);
     const warnings: string[] = [];
@@ -147,7 +147,7 @@ describe('a key file', () => {
     expect(warnings).toEqual([`Other users can read the key of all secrets: run chmod 600 ${path()}`]);
   });
 
-  it('that belongs to another user is warned of', (test) => {
+  it('that belongs to another user causes a warning', (test) => {
     requireOtherUser(test);
     open().current();
     chownSync(path(), 65_534, 65_534);
@@ -162,12 +162,12 @@ describe('a key file', () => {
     ['a folder', () => mkdirSync(path()), /secret.key is a folder and no file\. .*SWITCHBOARD_SECRET_KEY/],
     ['a device', () => symlinkSync('/dev/null', path()), /secret.key is a device and no file/],
     ['too large', () => writeFileSync(path(), 'A'.repeat(65_537)), /secret.key is over 65536 bytes/],
-  ])('that is %s is refused', (_what, make, message) => {
+  ])('that is %s is rejected', (_what, make, message) => {
     make();
     expect(open).toThrow(message);
   });
 
-  it('that cannot be made is an error that says what else to do', () => {
+  it('that cannot be created is an error with an alternative', () => {
     const keyring = openKeyring(join(path(), 'file', 'below'), undefined, silent);
     writeFileSync(path(), 'a file where a folder should be');
     expect(() => keyring.current()).toThrow(

@@ -6,7 +6,7 @@ import { keyOf, parseKey, seal, unseal } from './keys.ts';
 const key = keyOf(randomBytes(32));
 
 describe('a sealed value', () => {
-  it('is what it was when it is opened with the same key at the same place', () => {
+  it('is restored with the same key and context', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (value) => {
         expect(unseal(seal(value, key, 'place'), key, 'place')).toBe(value);
@@ -20,7 +20,7 @@ describe('a sealed value', () => {
     expect(one.ciphertext).not.toEqual(other.ciphertext);
   });
 
-  it('does not open at another place, with another key, or when a bit has changed', () => {
+  it('does not open in another context, with another key, or with a flipped bit', () => {
     const sealed = seal('value', key, 'place');
     expect(() => unseal(sealed, key, 'another place')).toThrow();
     expect(() => unseal(sealed, keyOf(randomBytes(32)), 'place')).toThrow();
@@ -47,11 +47,11 @@ describe('a key as text', () => {
     ['a password', 'correct horse battery staple'],
     ['not hex', 'g'.repeat(64)],
     ['bits that do not count', `${'A'.repeat(42)}B`],
-  ])('is none when it is %s', (_what, text) => {
+  ])('is invalid if it is %s', (_what, text) => {
     expect(parseKey(text)).toBe(undefined);
   });
 
-  it('has an id that says nothing of it', () => {
+  it('has an id that reveals nothing of it', () => {
     expect(key.id).toMatch(/^[\da-f]{12}$/);
     expect(key.bytes.toString('hex')).not.toContain(key.id);
   });

@@ -11,7 +11,7 @@ function migration(number: number, sql: string): Migration {
 const steps = [migration(1, 'CREATE TABLE kb.one ()'), migration(2, 'CREATE TABLE kb.two ()')];
 
 describe('migrations', () => {
-  it('are applied once each, in their order', async () => {
+  it('are applied once each, in order', async () => {
     await using database = await freshDatabase('empty');
     await using client = await connectTo(database.name);
     await migrate(client, steps.slice(0, 1));
@@ -32,7 +32,7 @@ describe('migrations', () => {
     expect(rows).toEqual([{ found: null }]);
   });
 
-  it('are refused where one has changed', async () => {
+  it('are rejected if one has changed', async () => {
     await using database = await freshDatabase('empty');
     await using client = await connectTo(database.name);
     await migrate(client, steps);
@@ -43,7 +43,7 @@ describe('migrations', () => {
     });
   });
 
-  it('are refused by a program that is older than the database', async () => {
+  it('are rejected by a program that is older than the database', async () => {
     await using database = await freshDatabase('empty');
     await using client = await connectTo(database.name);
     await migrate(client, steps);
@@ -53,7 +53,7 @@ describe('migrations', () => {
     });
   });
 
-  it('succeed for all who start at once on an empty database', async () => {
+  it('succeed for concurrent starts on an empty database', async () => {
     await using database = await freshDatabase('empty');
     const stores = await Promise.all([1, 2, 3, 4].map(() => openTestStore({ url: database.url })));
     for (const store of stores) {
@@ -62,7 +62,7 @@ describe('migrations', () => {
     }
   });
 
-  it('[P1] make the transport of servers an enum, and keep those that are there', async () => {
+  it('[P1] make the transport of servers an enum, and keep existing servers', async () => {
     await using database = await freshDatabase('empty');
     await using client = await connectTo(database.name);
     await migrate(client, migrations.slice(0, 4));
@@ -97,7 +97,7 @@ describe('migrations', () => {
     ).rejects.toThrow('invalid input value for enum kb.mcp_transport');
   });
 
-  it('need the right to make a schema, and say so; whoever made it before, others may use it', async () => {
+  it('report a missing right to create a schema, and need none if the schema exists', async () => {
     await using database = await freshDatabase('empty');
     const role = `role_${database.name}`;
     await administer(`CREATE ROLE ${role} LOGIN PASSWORD 'hunter2'`);
@@ -118,7 +118,7 @@ describe('migrations', () => {
     }
   });
 
-  it('are refused by a server that is too old', async () => {
+  it('are rejected by a database server that is too old', async () => {
     await using database = await freshDatabase('empty');
     await using client = await connectTo(database.name);
     await expect(migrate(client, steps, 99)).rejects.toMatchObject({

@@ -29,7 +29,7 @@ function clash(name: string, group: string) {
 }
 
 describe('a group', () => {
-  it('may be called like one of its own servers', async () => {
+  it('may have the name of one of its members', async () => {
     const id = await projectWith(server('g', 'g'), server('h', 'g'));
     await create(id, server('i', 'g'));
     await change(id, 'g', { name: 'other' });
@@ -37,7 +37,7 @@ describe('a group', () => {
     expect(await namesIn(id)).toEqual(['g', 'h', 'i']);
   });
 
-  it('may not be called like any other, however it comes to that', async () => {
+  it('may not have the name of any other server, however that comes about', async () => {
     const id = await projectWith(server('a'), server('b', 'team'));
     await expect(create(id, server('c', 'a'))).rejects.toMatchObject(clash('c', 'a'));
     await expect(create(id, server('d'), server('team'))).rejects.toMatchObject(clash('b', 'team'));
@@ -51,7 +51,7 @@ describe('a group', () => {
     expect(await store.products.list(id)).toEqual([]);
   });
 
-  it('may be called like a server that goes with the same upgrade', async () => {
+  it('may have the name of a server that the same upgrade removes', async () => {
     const id = await projectWith();
     await install(id, '1', server('crm'));
     await install(id, '2', server('crm-eu', 'crm'), server('crm-us', 'crm'));
@@ -60,7 +60,7 @@ describe('a group', () => {
     expect(await namesIn(id)).toEqual(['crm', 'crm-us']);
   });
 
-  it('and a server do not get the same name at the same time', async () => {
+  it('and a server cannot get the same name concurrently', async () => {
     for (let round = 0; round < 5; round++) {
       const id = await projectWith();
       const both = await Promise.allSettled([create(id, server('a')), create(id, server('b', 'a'))]);
@@ -68,7 +68,7 @@ describe('a group', () => {
     }
   });
 
-  it('that has the name of a server already is in the way of nothing else', async () => {
+  it('that already has the name of a server does not block other changes', async () => {
     const id = await projectWith(server('a'), server('b'));
     await using client = await connectTo(database.name);
     await client.query(
@@ -93,7 +93,7 @@ describe('a prefix', () => {
     data: { names: [name, other] },
   });
 
-  it('may not be a name, a group or a prefix of another server, however it comes to that', async () => {
+  it('may not be a name, a group or a prefix of another server, however that comes about', async () => {
     const id = await projectWith(server('a'), server('b', 'team'), prefixed('c', 'p'), prefixed('d', 'd'));
     await expect(create(id, prefixed('x', 'a'))).rejects.toMatchObject(
       refusal('x', 'a', 'the name of server "a"', 'a'),

@@ -21,7 +21,7 @@ const named = (...names: string[]) => names.map((name) => ({ ...stdio, name }));
 const namesIn = async (id: string) => (await store.projects.get(id))!.servers.map(({ name }) => name);
 
 describe('a project', () => {
-  it('has what it was made with, and defaults', async () => {
+  it('has the given values and defaults', async () => {
     const project = await store.projects.create({
       name: 'made',
       description: 'For a test',
@@ -43,7 +43,7 @@ describe('a project', () => {
     });
   });
 
-  it('has a name of its own', async () => {
+  it('has a unique name', async () => {
     const { name } = await newProject();
     const other = await newProject();
     const taken = {
@@ -55,7 +55,7 @@ describe('a project', () => {
     await expect(store.projects.change(other.id, { name }, undefined)).rejects.toMatchObject(taken);
   });
 
-  it('changes only in the version that was expected', async () => {
+  it('changes only in the expected version', async () => {
     const { id, name } = await newProject();
     const changed = await store.projects.change(id, { record_payloads: true }, 1);
     expect(changed).toMatchObject({ name, record_payloads: true, retention_days: 30, version: 2 });
@@ -67,7 +67,7 @@ describe('a project', () => {
     expect(await store.projects.get(id)).toBe(undefined);
   });
 
-  it('takes everything along when it is deleted', async () => {
+  it('is deleted with everything in it', async () => {
     const { id } = await newProject();
     await store.servers.create(id, [stdio], false);
     await store.secrets.put(id, 'ZONE', 'UTC');
@@ -81,7 +81,7 @@ describe('a project', () => {
     }
   });
 
-  it('that is called default stays, also for plain SQL', async () => {
+  it('named default cannot be deleted, even with plain SQL', async () => {
     const id = await defaultProjectOf(store);
     const kept = { code: 'read_only' };
     await expect(store.projects.delete(id, undefined)).rejects.toMatchObject(kept);
@@ -108,14 +108,14 @@ describe('a project', () => {
 });
 
 describe('servers of a project', () => {
-  it('have what they were made with', async () => {
+  it('have the given values', async () => {
     const { id } = await newProject();
     const [row] = await store.servers.create(id, [stdio], false);
     expect(row).toMatchObject({ ...stdio, project_id: id, product_id: null, version: 1 });
     expect((await store.projects.get(id))!.servers).toEqual([row]);
   });
 
-  it('are made all or none', async () => {
+  it('are created all or none', async () => {
     const { id, name } = await newProject();
     await store.servers.create(id, named('one', 'two'), false);
     await expect(store.servers.create(id, named('zero', 'one', 'two'), false)).rejects.toMatchObject({
@@ -129,7 +129,7 @@ describe('servers of a project', () => {
     });
   });
 
-  it('are replaced where that is asked for, but not those of a product', async () => {
+  it('are replaced on request, except those of a product', async () => {
     const { id } = await newProject();
     const [before] = await store.servers.create(id, named('one'), false);
     const [after] = await store.servers.create(id, [{ ...stdio, name: 'one', description: 'new' }], true);
@@ -140,7 +140,7 @@ describe('servers of a project', () => {
     });
   });
 
-  it('change only in the version that was expected', async () => {
+  it('change only in the expected version', async () => {
     const { id, name } = await newProject();
     await store.servers.create(id, named('one', 'two'), false);
     expect(await store.servers.change(id, 'one', { enabled: false }, 1)).toMatchObject({
@@ -166,7 +166,7 @@ describe('servers of a project', () => {
     expect(await namesIn(id)).toEqual(['two']);
   });
 
-  it('let only one of several changes at once win', async () => {
+  it('let only one of several concurrent changes win', async () => {
     const { id } = await newProject();
     await store.servers.create(id, [stdio], false);
     const changes = await Promise.allSettled(
@@ -177,7 +177,7 @@ describe('servers of a project', () => {
     expect(changes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('refuse characters that the database cannot keep', async () => {
+  it('reject characters that the database cannot store', async () => {
     const { id } = await newProject();
     for (const text of ['NUL \0', 'half \ud800']) {
       const bad = { code: 'invalid_input' };
@@ -187,7 +187,7 @@ describe('servers of a project', () => {
     await expect(store.projects.create({ name: 'NUL \0' })).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  it('are dated and counted when plain SQL changes them', async () => {
+  it('get a new date and version when plain SQL changes them', async () => {
     const { id } = await newProject();
     const [row] = await store.servers.create(id, [stdio], false);
     await using client = await connectTo(database.name);
@@ -205,7 +205,7 @@ describe('a product', () => {
     manifest: { name: 'weather', version, mcp: { servers: [] } },
   });
 
-  it('brings servers, and an upgrade changes only what is different', async () => {
+  it('adds servers, and an upgrade changes only what differs', async () => {
     const { id } = await newProject();
     const first = await store.products.install(id, product('1', named('a', 'b', 'c')), []);
     expect(first).toMatchObject({
@@ -230,7 +230,7 @@ describe('a product', () => {
     expect(products).toEqual([{ id: first.product.id, name: 'weather', version: '2' }]);
   });
 
-  it('that clashes changes nothing', async () => {
+  it('with a name conflict changes nothing', async () => {
     const { id } = await newProject();
     await store.servers.create(id, named('a'), false);
     await expect(store.products.install(id, product('1', named('a', 'b', 'c')), ['c'])).rejects.toMatchObject(
@@ -243,7 +243,7 @@ describe('a product', () => {
     expect(await namesIn(id)).toEqual(['a']);
   });
 
-  it('takes only its own servers along when it is removed', async () => {
+  it('removes only its own servers', async () => {
     const { id, name } = await newProject();
     await store.servers.create(id, named('mine'), false);
     await store.products.install(id, product('1', named('a', 'b')), []);

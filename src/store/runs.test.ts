@@ -34,7 +34,7 @@ function call(projectId: string, more: Partial<CallRecord>): CallRecord {
   };
 }
 
-/** As if the process that did it had not been there for so long. */
+/** Backdates the last sign of life of the process. */
 async function unseen(id: string, seconds: number): Promise<void> {
   await using client = await connectTo(database.name);
   await client.query('UPDATE kb.agent_runs SET seen_at = now() - make_interval(secs => $2) WHERE id = $1', [
@@ -44,11 +44,11 @@ async function unseen(id: string, seconds: number): Promise<void> {
 }
 
 describe('runs', () => {
-  it('of a project that is gone are refused as such', async () => {
+  it('of a removed project are rejected', async () => {
     await expect(newRun(randomUUID())).rejects.toMatchObject({ code: 'unknown_project' });
   });
 
-  it('are there when they begin, and have what they came to when they end', async () => {
+  it('are stored when they begin, and get their outcome when they end', async () => {
     const projectId = await newProject();
     const id = await newRun(projectId, { system: 'Be brief.', tools: ['time__*'] });
     const begun = await store.runs.get(projectId, id);
@@ -64,7 +64,7 @@ describe('runs', () => {
       calls: [],
     });
     await store.runs.finish(id, completed);
-    // What it came to is not changed any more.
+    // The outcome is final.
     await store.runs.finish(id, { ...completed, status: 'cancelled', output: null });
     expect((await store.runs.get(projectId, id))?.run).toMatchObject({
       ...{ status: 'completed', output: 'It is noon.', usage: { input_tokens: 3 }, steps: 2 },
@@ -72,7 +72,7 @@ describe('runs', () => {
     });
   });
 
-  it('say why they failed', async () => {
+  it('record why they failed', async () => {
     const projectId = await newProject();
     const id = await newRun(projectId);
     const error = { code: 'call_timeout', message: 'Too \0late.' };
@@ -82,7 +82,7 @@ describe('runs', () => {
     expect((await store.runs.get(projectId, id))?.run).toMatchObject(row);
   });
 
-  it('have their messages in order, each once, and the tool calls that were made in them', async () => {
+  it('have their messages in order, each once, with their tool calls', async () => {
     const projectId = await newProject();
     const id = await newRun(projectId);
     const asked = {
@@ -113,7 +113,7 @@ describe('runs', () => {
     expect(details.calls[0]).toMatchObject({ run_id: id, input: { zone: 'UTC' }, output: { content: [] } });
   });
 
-  it('come in pages, newest first, each once, also where many have one time', async () => {
+  it('are paged newest first, each once, even if many have the same time', async () => {
     const projectId = await newProject();
     const ids = await Promise.all(Array.from({ length: 7 }, () => newRun(projectId)));
     await newRun(await newProject());
@@ -138,7 +138,7 @@ describe('runs', () => {
     });
   });
 
-  it('whose process is gone are shown as failed; those that are seen go on', async () => {
+  it('whose process is gone are shown as failed; live ones continue', async () => {
     const projectId = await newProject();
     const [gone, here, done] = [await newRun(projectId), await newRun(projectId), await newRun(projectId)];
     await store.runs.finish(done, completed);
@@ -158,7 +158,7 @@ describe('runs', () => {
     expect(run.finished_at).toEqual(run.seen_at);
   });
 
-  it('whose process is gone are failed in the table too, and go on where it comes back', async () => {
+  it('whose process is gone are marked failed in the table, and continue if it comes back', async () => {
     const projectId = await newProject();
     const [gone, back, late] = [await newRun(projectId), await newRun(projectId), await newRun(projectId)];
     for (const id of [gone, back, late]) await unseen(id, 120);
@@ -185,7 +185,7 @@ describe('runs', () => {
     expect(await store.runs.get(projectId, 'no id')).toBe(undefined);
   });
 
-  it('that go with their project take no messages any more', async () => {
+  it('of a deleted project accept no messages', async () => {
     const projectId = await newProject();
     const id = await newRun(projectId);
     await store.projects.delete(projectId, undefined);
@@ -194,7 +194,7 @@ describe('runs', () => {
     expect(await store.runs.get(projectId, id)).toBe(undefined);
   });
 
-  it('are deleted with all that is in them when they are older than their project keeps records', async () => {
+  it('are deleted with their contents after the retention time of their project', async () => {
     const [month, forever] = await Promise.all([newProject(), newProject()]);
     await store.projects.change(forever, { retention_days: null }, undefined);
     const [old, kept, fresh] = [await newRun(month), await newRun(forever), await newRun(month)];

@@ -11,7 +11,7 @@ async function sealedIn(store: Store, projectId: string) {
 }
 
 describe('a secret', () => {
-  it('is kept sealed, and has another version after each change', async () => {
+  it('is stored sealed, and gets a new version with each change', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
@@ -28,7 +28,7 @@ describe('a secret', () => {
     expect(rows[0].row).not.toContain(Buffer.from('hunter').toString('hex'));
   });
 
-  it('that is set to the value that it has stays as it is', async () => {
+  it('that is set to the same value stays unchanged', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
@@ -70,7 +70,7 @@ describe('a secret', () => {
     ['N'.repeat(129), 'value', 'name'],
     ['NAME', '', 'value'],
     ['NAME', 'v'.repeat(65_537), 'value'],
-  ])('has a name and a size: %.8s, %.8s', async (name, value, path) => {
+  ])('has a limited name and size: %.8s, %.8s', async (name, value, path) => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
@@ -91,7 +91,7 @@ describe('a secret', () => {
     });
   });
 
-  it('whose key is not there is an error that names it', async () => {
+  it('without its key is an error that names the key', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
@@ -107,8 +107,8 @@ describe('a secret', () => {
   });
 });
 
-describe('a key file that is gone', () => {
-  it('is written again while somebody knows its keys', async () => {
+describe('a missing key file', () => {
+  it('is restored while a process still has its keys', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
@@ -124,7 +124,7 @@ describe('a key file that is gone', () => {
     expect(again.told).toEqual([]);
   });
 
-  it('is warned of, and not replaced by one with another key as long as there are secrets of the old one', async () => {
+  it('causes a warning, and no new key replaces it while secrets use the old one', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
@@ -148,7 +148,7 @@ describe('a key file that is gone', () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  it('is made by only one of several that have none and share a database', async () => {
+  it('is created by only one of several processes on a shared database', async () => {
     await using database = await freshDatabase();
     await using one = await openTestStore({ url: database.url });
     await using other = await openTestStore({ url: database.url });
@@ -163,7 +163,7 @@ describe('a key file that is gone', () => {
 });
 
 describe('a rotation', () => {
-  it('seals all with a new key of the file, and forgets the old one', async () => {
+  it('seals all secrets with a new key of the file, and removes the old one', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     await using other = await openTestStore({ url: database.url, home: store.home });
@@ -193,7 +193,7 @@ describe('a rotation', () => {
     expect((await sealedIn(store, id)).every(({ key_id }) => key_id === keyId)).toBe(true);
   });
 
-  it('moves to the first of the keys that are given', async () => {
+  it('moves to the first of the configured keys', async () => {
     await using database = await freshDatabase();
     const [oldKey, newKey] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64'));
     await using before = await openTestStore({ url: database.url, secretKey: oldKey! });
@@ -206,7 +206,7 @@ describe('a rotation', () => {
     expect(after.secrets.open((await sealedIn(after, id))[0]!)).toBe('value');
   });
 
-  it('loses nothing that is set meanwhile', async () => {
+  it('keeps secrets that are set meanwhile', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     await using other = await openTestStore({ url: database.url, home: store.home });

@@ -29,7 +29,7 @@ const regroup = (id: string, name: string, group?: string) =>
   store.servers.change(id, name, { settings: server(name, group).settings }, undefined);
 
 describe('switches', () => {
-  it('are there once, however often something is switched off', async () => {
+  it('are stored once, however often something is switched off', async () => {
     const id = await projectWith(server('one'));
     await switchOff(id, 'one', 'tool');
     await switchOff(id, 'one', 'tool');
@@ -39,7 +39,7 @@ describe('switches', () => {
     expect(await switchesOf(id)).toEqual(['one/tool']);
   });
 
-  it('stay when a server goes, however it goes', async () => {
+  it('stay when a server is removed in any way', async () => {
     const id = await projectWith(server('one'));
     const product = { name: 'p', version: '1', manifest: {} };
     await store.products.install(id, { ...product, servers: [server('two'), server('three')] }, []);
@@ -50,7 +50,7 @@ describe('switches', () => {
     expect(await switchesOf(id)).toEqual(['one/tool', 'three/tool', 'two/tool']);
   });
 
-  it('go along to a new name, but not those of a whole server', async () => {
+  it('follow a rename, except those of a whole server', async () => {
     const id = await projectWith(server('one'));
     await switchOff(id, 'one', 'tool');
     await switchOff(id, 'one', null);
@@ -58,7 +58,7 @@ describe('switches', () => {
     expect(await switchesOf(id)).toEqual(['one/null', 'two/tool']);
   });
 
-  it('of a group stay with it when a server of its name gets another, or goes', async () => {
+  it('of a group stay with it when a server of the same name is renamed or removed', async () => {
     const id = await projectWith(server('g', 'g'), server('h', 'g'));
     await switchOff(id, 'g', 'tool');
     await rename(id, 'g', 'other');
@@ -67,7 +67,7 @@ describe('switches', () => {
     expect(await switchesOf(id)).toEqual(['g/tool']);
   });
 
-  it('go along into a group, and out of it', async () => {
+  it('follow a server into a group and out of it', async () => {
     const id = await projectWith(server('a'), server('b', 'team'));
     await switchOff(id, 'a', 'x');
     await switchOff(id, 'team', 'y');
@@ -79,7 +79,7 @@ describe('switches', () => {
     expect(await switchesOf(id)).toEqual(['a/x', 'a/y', 'b/x', 'b/y']);
   });
 
-  it('go along with each of several that one statement changes', async () => {
+  it('follow each of several servers that one statement changes', async () => {
     const id = await projectWith(server('a', 'team'), server('b', 'team'));
     await switchOff(id, 'team', 'x');
     await using client = await connectTo(database.name);
@@ -87,7 +87,7 @@ describe('switches', () => {
     expect(await switchesOf(id)).toEqual(['a/x', 'b/x']);
   });
 
-  it('are not touched by any other change, also those of names that are gone', async () => {
+  it('are not affected by any other change, even for names that no longer exist', async () => {
     const id = await projectWith(server('a'));
     await switchOff(id, 'a', 'x');
     await switchOff(id, 'gone', 'x');
@@ -95,7 +95,7 @@ describe('switches', () => {
     expect(await switchesOf(id)).toEqual(['a/x', 'gone/x']);
   });
 
-  it('do not get into the way of a new name, where the same was switched off', async () => {
+  it('do not block a rename if the new name has the same switch', async () => {
     const id = await projectWith(server('y'));
     await switchOff(id, 'y', 'tool');
     await switchOff(id, 'z', 'tool');
@@ -104,7 +104,7 @@ describe('switches', () => {
   });
 });
 
-it('a name is said to be taken only where it is', async () => {
+it('reports a name as taken only if it is', async () => {
   await using own = await freshDatabase();
   await using other = await openTestStore({ url: own.url });
   const { id } = await other.projects.create({ name: 'p' });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { connectTo, freshDatabase } from '../../test/helpers/database.ts';
 import { storableJson, storableText } from './text.ts';
 
-describe('text that the database can keep', () => {
+describe('text for the database', () => {
   it.each([
     ['a\0b', 'ab'],
     ['half \ud800', 'half \ufffd'],
@@ -25,7 +25,7 @@ describe('text that the database can keep', () => {
     expect(storableJson(json)).toBe(kept);
   });
 
-  it('is taken by the database, whatever it was before', async () => {
+  it('is always accepted by the database', async () => {
     await using database = await freshDatabase();
     await using client = await connectTo(database.name);
     await fc.assert(

@@ -15,7 +15,7 @@ function server(name: string, group?: string): NewServer {
 }
 
 describe('a hosted server', () => {
-  it('is kept as it was given, and read with its project', async () => {
+  it('is stored unchanged, and read with its project', async () => {
     const id = await newProject();
     const input = newWorkspace('time');
     const row = await store.hosted.create(id, input);
@@ -45,7 +45,7 @@ describe('a hosted server', () => {
     expect(left.rows).toEqual([]);
   });
 
-  it('is changed in what is said, and gets another version by it', async () => {
+  it('changes only in the given fields, and gets a new version', async () => {
     const id = await newProject();
     const row = await store.hosted.create(id, newWorkspace('time'));
     const off = await store.hosted.change(row.id, { enabled: false }, 1);
@@ -67,7 +67,7 @@ describe('a hosted server', () => {
     expect(await hostedIn(id)).toEqual([]);
   });
 
-  it('that is not there cannot be changed', async () => {
+  it('that does not exist cannot be changed', async () => {
     for (const id of [randomUUID(), 'time']) {
       const missing = { code: 'not_found', message: `There is no hosted server with the id "${id}".` };
       await expect(store.hosted.change(id, { enabled: false }, undefined)).rejects.toMatchObject(missing);
@@ -78,7 +78,7 @@ describe('a hosted server', () => {
     });
   });
 
-  it('is noted to fare otherwise without being another version', async () => {
+  it('gets a new status without a new version', async () => {
     const id = await newProject();
     const row = await store.hosted.create(id, newWorkspace('time'));
     const note: Partial<WorkspaceRow> = {
@@ -97,11 +97,11 @@ describe('a hosted server', () => {
     await store.hosted.setStatus(randomUUID(), { status: 'ready' });
   });
 
-  it('is told of when it changes or fares otherwise, and not when all is as before', async () => {
+  it('notifies subscribers when it or its status changes, and not otherwise', async () => {
     const heard: (string | undefined)[] = [];
     const stop = store.subscribe((projectId) => heard.push(projectId));
     const id = await newProject();
-    // What happened before is heard before.
+    // Drains earlier notifications.
     await expect.poll(() => heard.at(-1)).toBe(id);
     heard.length = 0;
     const row = await store.hosted.create(id, newWorkspace('time'));
@@ -120,14 +120,14 @@ describe('a hosted server', () => {
 describe('the name of a hosted server', () => {
   const taken = (...names: string[]) => ({ code: 'conflict', data: { names } });
 
-  it('is no other hosted server', async () => {
+  it('is not that of another hosted server', async () => {
     const [id, other] = [await newProject(), await newProject()];
     await store.hosted.create(id, newWorkspace('time'));
     await expect(store.hosted.create(id, newWorkspace('time'))).rejects.toMatchObject(taken('time'));
     await store.hosted.create(other, newWorkspace('time'));
   });
 
-  it('is no server that was added, whichever came first', async () => {
+  it('is not that of an added server, whichever came first', async () => {
     const id = await newProject();
     await store.servers.create(id, [server('first')], false);
     await expect(store.hosted.create(id, newWorkspace('first'))).rejects.toMatchObject(taken('first'));
@@ -145,7 +145,7 @@ describe('the name of a hosted server', () => {
     expect((await store.projects.get(id))!.servers.map(({ name }) => name)).toEqual(['first']);
   });
 
-  it('is no server of a product', async () => {
+  it('is not that of a server of a product', async () => {
     const id = await newProject();
     const install = (...servers: NewServer[]) =>
       store.products.install(id, { name: 'p', version: '1', manifest: {}, servers }, []);
@@ -155,7 +155,7 @@ describe('the name of a hosted server', () => {
     await expect(install(server('crm'), server('time'))).rejects.toMatchObject(taken('time'));
   });
 
-  it('is no group', async () => {
+  it('is not that of a group', async () => {
     const id = await newProject();
     await store.servers.create(id, [server('a', 'both')], false);
     const clash = {
@@ -170,7 +170,7 @@ describe('the name of a hosted server', () => {
     );
   });
 
-  it('is taken by one of two that ask at once', async () => {
+  it('is taken by one of two concurrent requests', async () => {
     const id = await newProject();
     const outcomes = await Promise.allSettled([
       store.hosted.create(id, newWorkspace('x')),

