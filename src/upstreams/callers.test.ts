@@ -12,13 +12,13 @@ function callOf(client: Client | undefined): PendingRequest {
   return { client, onResponse() {}, onError() {} };
 }
 
-describe('what a server says to nobody in particular', () => {
-  it('is for everybody while no client was served, whatever we ask for ourselves', () => {
+describe('the audience of an unaddressed server message', () => {
+  it('is everyone while no client was served, whatever our own requests', () => {
     expect(new Callers().audience([])).toEqual({ kind: 'everybody' });
     expect(new Callers().audience([callOf(undefined)])).toEqual({ kind: 'everybody' });
   });
 
-  it('is for the call under way, and for one of them where all are of one client', () => {
+  it('is the call in flight, or several of the same client', () => {
     const callers = new Callers();
     callers.called(ada);
     const [first, second] = [callOf(ada), callOf(ada)];
@@ -30,7 +30,7 @@ describe('what a server says to nobody in particular', () => {
     });
   });
 
-  it('is for the only client that ever called, also between its calls', () => {
+  it('is the only client that ever called, even between its calls', () => {
     const callers = new Callers();
     callers.called(ada);
     callers.called(ada);
@@ -47,7 +47,7 @@ describe('what a server says to nobody in particular', () => {
     expect(callers.audience([])).toEqual({ kind: 'unclear' });
   });
 
-  it('is for the one call under way although others have called before', () => {
+  it('is the only call in flight, even if others have called before', () => {
     const callers = new Callers();
     callers.called(ada);
     callers.called(grace);
@@ -59,7 +59,7 @@ describe('what a server says to nobody in particular', () => {
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-it('a cancelled call does not keep its client in memory, and stays one of somebody else', async () => {
+it('a cancelled call does not keep its client in memory, and still counts as another client', async () => {
   const callers = new Callers();
   const cancel = () => {
     const client = { era: 'modern', request: Buffer.alloc(1) } as const;
@@ -83,7 +83,7 @@ describe('a cancelled call', () => {
     vi.useRealTimers();
   });
 
-  it('makes it unclear whom the server means, alone and beside a call of another client', () => {
+  it('makes the audience unclear, alone and next to a call of another client', () => {
     const callers = new Callers();
     callers.called(ada);
     callers.cancelled(1, ada);
@@ -92,7 +92,7 @@ describe('a cancelled call', () => {
     expect(callers.audience([callOf(grace)])).toEqual({ kind: 'unclear' });
   });
 
-  it('does not matter beside another call of the same client', () => {
+  it('does not matter next to another call of the same client', () => {
     const callers = new Callers();
     callers.called(ada);
     callers.cancelled(1, ada);
@@ -100,7 +100,7 @@ describe('a cancelled call', () => {
     expect(callers.audience([call])).toEqual({ kind: 'calls', calls: [call] });
   });
 
-  it('is over when the server answers it all the same', () => {
+  it('ends when the server responds anyway', () => {
     const callers = new Callers();
     callers.called(ada);
     callers.called(grace);
@@ -123,7 +123,7 @@ describe('a cancelled call', () => {
     expect(callers.audience([call])).toEqual({ kind: 'calls', calls: [call] });
   });
 
-  it('is forgotten in its time, whichever others were cancelled before or after it', () => {
+  it('is forgotten on time, whichever others were cancelled before or after it', () => {
     const callers = new Callers();
     callers.called(ada);
     callers.cancelled(1, ada);

@@ -39,7 +39,7 @@ const happening: fc.Arbitrary<Step['happening']> = fc.oneof(
 );
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const steps = fc.array(fc.record({ happening, pauseMs: fc.nat({ max: 30_000 }), chance }), { maxLength: 80 });
-/** Without a stop, or most of them would be over soon. */
+/** Without stops, because most sequences would end early. */
 const lively = steps.map((all) => all.filter(({ happening: happens }) => happens(0).kind !== 'stops'));
 
 interface Passage {
@@ -76,13 +76,13 @@ function everyPassage(
 const tried: State[] = ['backing_off', 'breaker_open', 'degraded'];
 
 describe('a condition', () => {
-  it('has a next try exactly while it backs off, while its breaker is open, and while it is degraded', () => {
+  it('has a next retry exactly while it backs off, its breaker is open, or it is degraded', () => {
     everyPassage(steps, ({ after }) => {
       expect(after.nextTry !== undefined).toBe(tried.includes(after.state));
     });
   });
 
-  it('has a next try that is not in the past, and no further away than its policy says', () => {
+  it('has a next retry that is not in the past, and within its policy', () => {
     everyPassage(lively, ({ before, after, now }, { backoff, breakerOpenMs }) => {
       if (after === before || after.nextTry === undefined) return;
       expect(after.nextTry).toBeGreaterThanOrEqual(now);
@@ -91,26 +91,26 @@ describe('a condition', () => {
     });
   });
 
-  it('that is stopped stays so, whatever happens', () => {
+  it('that is stopped stays stopped', () => {
     everyPassage(steps, ({ before, after }) => {
       if (before.state === 'stopped') expect(after).toBe(before);
     });
   });
 
-  it('says why, wherever something is wrong, and nothing when all is well', () => {
+  it('has a reason exactly if something is wrong', () => {
     everyPassage(steps, ({ after }) => {
       if ([...tried, 'failed'].includes(after.state)) expect(after.reason).toBe(reason);
       if (['ready', 'idle', 'stopped'].includes(after.state)) expect(after.reason).toBeUndefined();
     });
   });
 
-  it('knows since when it is what it is', () => {
+  it('knows when its state began', () => {
     everyPassage(steps, ({ before, after, now }) => {
       expect(after.since).toBe(after.state === before.state ? before.since : now);
     });
   });
 
-  it('has an open breaker after as many failed connects in a row as are set, and after each one that follows', () => {
+  it('opens its breaker after the configured number of failed connects in a row, and after each further one', () => {
     everyPassage(lively, ({ before, happening: { kind }, after }, { breakerFailures }) => {
       if (kind !== 'connect failed' || before.state !== 'starting') return;
       expect(after.failedConnects).toBe(before.failedConnects + 1);
@@ -118,14 +118,14 @@ describe('a condition', () => {
     });
   });
 
-  it('counts failed connects from 0 again after a success, and only then', () => {
+  it('resets the count of failed connects only after a success', () => {
     everyPassage(lively, ({ before, happening: { kind }, after }) => {
       if (kind === 'connected' && before.state === 'starting') expect(after.failedConnects).toBe(0);
       else expect(after.failedConnects).toBeGreaterThanOrEqual(before.failedConnects);
     });
   });
 
-  it('is tried again at once after a loss, unless it was lost a short while before too', () => {
+  it('is retried at once after a loss, unless it was lost shortly before', () => {
     const policy = { backoff: { firstMs: 1_000, maxMs: 30_000 }, breakerFailures: 3, breakerOpenMs: 60_000 };
     let now = 0;
     let condition = initialCondition(now);
@@ -140,13 +140,13 @@ describe('a condition', () => {
     };
     const uptimes = [50, 9_999, 9_999, 10_000, 1, 60_000];
     expect(uptimes.map(pauseAfter)).toEqual([0, 1_000, 2_000, 0, 1_000, 0]);
-    // One that is there and only forgets is given more chances.
+    // A server that still responds and only lost its session gets more chances.
     isThere = true;
     expect([60_000, 1, 1, 1, 1].map(pauseAfter)).toEqual([0, 0, 0, 1_000, 2_000]);
   });
 });
 
-describe('several conditions as one', () => {
+describe('several conditions combined', () => {
   const nearness: State[] = [
     'ready',
     'degraded',
@@ -165,7 +165,7 @@ describe('several conditions as one', () => {
   );
   const inTrouble = ({ state }: Condition) => [...tried, 'failed'].includes(state);
 
-  it('are that of the best, or degraded where the best is ready and others are in trouble', () => {
+  it('are the best one, or degraded if the best is ready and others are not', () => {
     fc.assert(
       fc.property(conditions, (all) => {
         const best = nearness.find((state) => all.some((one) => one.state === state));
@@ -185,7 +185,7 @@ describe('several conditions as one', () => {
     );
   });
 
-  it('of a single one are that one, and of none there is no such thing', () => {
+  it('are the only one of one, and undefined for none', () => {
     const one = initialCondition(0);
     expect(overall([one])).toBe(one);
     expect(() => overall([])).toThrow();

@@ -20,13 +20,13 @@ const preference = fc.constantFrom(undefined, lackOf);
 
 const well: Candidate = { isLive: true, isEjected: false, hasRoom: true, load: 0 };
 
-/** Whoever there is any of among the candidates has to be among the chosen. */
+/** Asserts that a better replica is chosen if any candidate is better. */
 function prevails(all: readonly Labelled[], chosen: Labelled, isBetter: (one: Labelled) => boolean): void {
   expect(isBetter(chosen)).toBe(all.some(isBetter));
 }
 
-describe('the replica that takes a call', () => {
-  it('is one of the candidates, and never an ejected one while another is there', () => {
+describe('the replica for a call', () => {
+  it('is one of the candidates, and never an ejected one if another exists', () => {
     fc.assert(
       fc.property(candidates, turn, preference, (all, now, prefers) => {
         const chosen = choose(all, now, prefers);
@@ -37,7 +37,7 @@ describe('the replica that takes a call', () => {
     );
   });
 
-  it('is one that the client prefers, as long as one of them is there and healthy', () => {
+  it('is one that the client prefers, if one of them is healthy', () => {
     fc.assert(
       fc.property(candidates, turn, (all, now) => {
         const chosen = choose(all, now, lackOf);
@@ -47,7 +47,7 @@ describe('the replica that takes a call', () => {
     );
   });
 
-  it('is a connected one, where the health leaves a choice, and then one that is preferred', () => {
+  it('is a connected one among equally healthy ones, and then a preferred one', () => {
     fc.assert(
       fc.property(candidates, turn, preference, (all, now, prefers) => {
         const chosen = choose(all, now, prefers);
@@ -63,7 +63,7 @@ describe('the replica that takes a call', () => {
     );
   });
 
-  it('is each of several equals in turn, exactly', () => {
+  it('is each of several equals in exact rotation', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 8 }),
@@ -84,7 +84,7 @@ describe('the replica that takes a call', () => {
     );
   });
 
-  it('is the least loaded one, where none has room', () => {
+  it('is the least loaded one if none has free slots', () => {
     const full = candidates.map((all) => all.map((one) => ({ ...well, load: one.load, hasRoom: false })));
     fc.assert(
       fc.property(full, turn, (all, now) => {
@@ -94,7 +94,7 @@ describe('the replica that takes a call', () => {
     );
   });
 
-  it('does not depend on anything else: the same question has the same answer', () => {
+  it('is deterministic', () => {
     fc.assert(
       fc.property(candidates, turn, preference, (all, now, prefers) => {
         const frozen = Object.freeze(all.map((one) => Object.freeze({ ...one })));

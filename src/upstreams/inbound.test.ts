@@ -19,7 +19,7 @@ const silent: Channel = {
 };
 const gone = new SwitchboardError('server_unavailable', 'gone');
 
-/** A connection of which all is noted that comes out of it. */
+/** A connection that notes all its events. */
 function connect() {
   const heard: string[] = [];
   let heardLast = () => {};
@@ -50,7 +50,7 @@ function connect() {
 const small = (method: string) => [Buffer.from(`{"jsonrpc":"2.0","method":"${method}","params":{}}`)];
 const values = `[${'1,'.repeat(LARGE_BYTES / 2)}1]`;
 
-it('a large message lets others have their turn, and nothing overtakes it', async () => {
+it('yields to other work during a large message, and keeps the order', async () => {
   const { upstream, heard, last } = connect();
   upstream.onMessage([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
   upstream.onMessage(small('second'));
@@ -64,7 +64,7 @@ it('a large message lets others have their turn, and nothing overtakes it', asyn
   expect(heard).toEqual(['large', 'second', 'third', 'missed', 'fourth', 'closed']);
 });
 
-it('a large answer whose id stands in its middle is read before it is said that none came', async () => {
+it('reads a large response with its id in the middle before it reports a missing response', async () => {
   const { upstream, heard, last, ask } = connect();
   const asked = ask();
   upstream.onMessage([Buffer.from(`{"jsonrpc":"2.0","x":0,"result":{"x":${values}},"id":1,"y":0}`)], 1);
@@ -74,7 +74,7 @@ it('a large answer whose id stands in its middle is read before it is said that 
   expect(heard).toEqual(['answered', 'closed']);
 });
 
-it('a large batch of a server is refused, and its request fails', async () => {
+it('rejects a large batch of a server, and fails its request', async () => {
   const { upstream, heard, ask } = connect();
   const asked = ask();
   upstream.onMessage([Buffer.from(`[{"jsonrpc":"2.0","result":{"x":${values}},"id":1}]`)], 1);
@@ -82,7 +82,7 @@ it('a large batch of a server is refused, and its request fails', async () => {
   expect(heard).toEqual([expect.stringContaining('A batch has'), 'failed']);
 });
 
-it('what is closed meanwhile hears no more', async () => {
+it('delivers nothing after it is closed', async () => {
   const { upstream, heard } = connect();
   upstream.onMessage([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
   upstream.onMessage(small('second'));
@@ -94,7 +94,7 @@ it('what is closed meanwhile hears no more', async () => {
   expect(heard).toEqual([]);
 });
 
-it('nobody else has a turn while too much waits', async () => {
+it('does not yield while too much is queued', async () => {
   const inbound = new InboundQueue(() => {});
   const order: number[] = [];
   const done = new Promise<void>((resolve) => {
@@ -111,7 +111,7 @@ it('nobody else has a turn while too much waits', async () => {
   expect(order).toEqual([1, 2]);
 });
 
-it('one that fails keeps none behind it waiting', async () => {
+it('continues with the next message after a failure', async () => {
   const errors: unknown[] = [];
   const inbound = new InboundQueue((error) => errors.push(error));
   const fail = (what: string) => {

@@ -15,7 +15,7 @@ const reason = new SwitchboardError('server_start_failed', 'Server "box" is not 
   data: { server: 'box' },
 });
 
-/** A lifecycle whose server fails every connect, as long as it is not told to be well, and the times of its tries. */
+/** A lifecycle whose connects fail until `isWell` is set, and the times of its attempts. */
 function failing(policy: RecoveryPolicy) {
   const tries: number[] = [];
   const states: State[] = [];
@@ -34,7 +34,7 @@ function failing(policy: RecoveryPolicy) {
   return { lifecycle, server, tries, states };
 }
 
-describe('the clock of a connection', () => {
+describe('the lifecycle of a connection', () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: 0 });
     vi.spyOn(Math, 'random').mockReturnValue(0);
@@ -44,7 +44,7 @@ describe('the clock of a connection', () => {
     vi.restoreAllMocks();
   });
 
-  it('tries again after growing pauses, then every 60 s, and nobody has to ask for it', () => {
+  it('retries after growing delays, then every 60 s, without being asked', () => {
     const { tries, states } = failing(usual);
     vi.advanceTimersByTime(3 * SECOND);
     expect(tries).toEqual([0, SECOND, 3 * SECOND]);
@@ -57,7 +57,7 @@ describe('the clock of a connection', () => {
     expect(tries).toHaveLength(14);
   });
 
-  it('keeps a breaker open for 5 min where that is set, and closes it with the first success', () => {
+  it('keeps a breaker open for 5 min if configured, and closes it with the first success', () => {
     const { lifecycle, server, tries } = failing({ ...usual, breakerOpenMs: 5 * MINUTE });
     vi.advanceTimersByTime(3 * SECOND + 5 * MINUTE - 1);
     expect(tries).toHaveLength(3);
@@ -69,7 +69,7 @@ describe('the clock of a connection', () => {
     expect(tries).toHaveLength(4);
   });
 
-  it('waits no longer than the bound between two tries', () => {
+  it('waits at most the bound between two attempts', () => {
     const { tries } = failing({ ...usual, breakerFailures: 1_000 });
     vi.advanceTimersByTime(5 * MINUTE);
     const pauses = tries.slice(1).map((time, index) => (time - tries[index]!) / SECOND);
@@ -77,7 +77,7 @@ describe('the clock of a connection', () => {
     expect(new Set(pauses.slice(5))).toEqual(new Set([30]));
   });
 
-  it('says until when everything is refused, and no longer than that', () => {
+  it('rejects calls with the time of the next retry, and only until then', () => {
     const { lifecycle, server } = failing({ ...usual, breakerFailures: 1 });
     vi.advanceTimersByTime(20 * SECOND);
     expect(lifecycle.refusal('box')).toMatchObject({
@@ -92,7 +92,7 @@ describe('the clock of a connection', () => {
     expect(lifecycle.refusal('box')).toBeUndefined();
   });
 
-  it('lets the try through that it called for, whatever the time of day is by then', () => {
+  it('allows the retry that it scheduled, even if the clock was set back', () => {
     const refusals: unknown[] = [];
     const lifecycle: Lifecycle = new Lifecycle(usual, {
       changed() {},
@@ -111,7 +111,7 @@ describe('the clock of a connection', () => {
     expect(lifecycle.notYet('box')).toBeDefined();
   });
 
-  it('keeps calls waiting for a first start, and for the one that makes a loss good at once, but for no retry', () => {
+  it('lets calls wait for a first start and for an immediate reconnect, but not for a retry', () => {
     const lifecycle = new Lifecycle(usual, { changed() {}, due() {} });
     const isRefused = (...kinds: ('starts' | 'connected' | 'ready' | 'connect failed' | 'lost')[]) =>
       kinds.map((kind) => {
@@ -128,7 +128,7 @@ describe('the clock of a connection', () => {
     });
   });
 
-  it('looks again at a server that is degraded, at the time that it was given', () => {
+  it('checks a degraded server again at the scheduled time', () => {
     const dues: number[] = [];
     const lifecycle = new Lifecycle(usual, { changed() {}, due: () => dues.push(Date.now()) });
     for (const kind of ['starts', 'connected', 'ready'] as const) lifecycle.apply({ kind });
@@ -139,7 +139,7 @@ describe('the clock of a connection', () => {
     expect(dues).toEqual([45 * SECOND]);
   });
 
-  it('is still once the server is stopped', () => {
+  it('is idle once the server is stopped', () => {
     const { lifecycle, tries, states } = failing(usual);
     lifecycle.apply({ kind: 'stops' });
     vi.advanceTimersByTime(60 * MINUTE);
@@ -149,7 +149,7 @@ describe('the clock of a connection', () => {
     expect(lifecycle.refusal('box')?.message).toBe('Server "box" is not available: it was stopped');
   });
 
-  it('tells of a change once, and of nothing that comes too late', () => {
+  it('reports a change once, and nothing that comes too late', () => {
     const { lifecycle, states } = failing(usual);
     expect(states).toEqual(['starting', 'backing_off']);
     for (const kind of ['connected', 'ready', 'rests'] as const) lifecycle.apply({ kind });

@@ -9,7 +9,7 @@ function acknowledged(notifications: unknown): ReturnType<typeof filterIn> {
   );
 }
 
-it('what a server says that it tells of is what it can be asked for, and nothing else', () => {
+it('accepts only valid subscriptions from an acknowledgement', () => {
   const resourceSubscriptions = ['note://a', 5, null];
   expect(
     acknowledged({ toolsListChanged: true, promptsListChanged: 1, resourceSubscriptions, more: [{}] }),
@@ -18,6 +18,6 @@ it('what a server says that it tells of is what it can be asked for, and nothing
   expect(acknowledged({ resourceSubscriptions: 'note://a' })).toEqual({});
 });
 
-it('an acknowledgement of any size is not read', () => {
+it('ignores an acknowledgement that is too large', () => {
   expect(acknowledged({ toolsListChanged: true, more: 'x'.repeat(5 * 1024 * 1024) })).toEqual({});
 });

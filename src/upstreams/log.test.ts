@@ -22,7 +22,7 @@ function record() {
   return { log, lines, fail, after };
 }
 
-it('of many failed calls the first five have a line, and the others are counted every 10 s', () => {
+it('logs the first five of many failed calls, and counts the others every 10 s', () => {
   const { fail, after } = record();
   expect(fail(46)).toEqual(Array(5).fill(line));
   expect(after(9_999)).toEqual([]);
@@ -32,7 +32,7 @@ it('of many failed calls the first five have a line, and the others are counted 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('the count is told earlier where there is a reason to', () => {
+it('logs the count earlier when it is flushed', () => {
   const { log, lines, fail, after } = record();
   fail(7);
   after(2_500);

@@ -5,7 +5,7 @@ import { KnownOffer, union } from './offers.ts';
 
 const keyOf = { tools: 'name', prompts: 'name', resources: 'uri', templates: 'uriTemplate' } as const;
 
-/** Few names, so that they meet, in the same server, in another, and in another kind. */
+/** Few names, so that they collide in the same server, in another, and in another kind. */
 const name = fc.constantFrom('a', 'b', 'c', 'd', '__proto__', 'constructor');
 const itemsOf = (kind: OfferKind) =>
   fc.array(
@@ -21,8 +21,8 @@ const offer: fc.Arbitrary<Offer> = fc.record({
 const offers = fc.array(offer, { minLength: 2, maxLength: 4 });
 const names = ['a', 'b', 'c', 'd', 'e', '__proto__', 'constructor', 'toString'];
 
-describe('what a replica offers', () => {
-  it('is known by its names, each in its own kind', () => {
+describe('the offer of a replica', () => {
+  it('is found by name, separately for each kind', () => {
     fc.assert(
       fc.property(offer, (offered) => {
         const known = new KnownOffer(offered);
@@ -35,8 +35,8 @@ describe('what a replica offers', () => {
   });
 });
 
-describe('what several replicas offer together', () => {
-  it('is what at least one of them offers, as the first one describes it, in the order of its coming', () => {
+describe('the combined offer of several replicas', () => {
+  it('is what at least one of them offers, as the first one describes it, in order of appearance', () => {
     fc.assert(
       fc.property(offers, (all) => {
         const together = union(all);
@@ -57,7 +57,7 @@ describe('what several replicas offer together', () => {
     );
   });
 
-  it('of one alone is what it said', () => {
+  it('of one alone is its own', () => {
     fc.assert(
       fc.property(offer, (alone) => {
         expect(union([alone])).toBe(alone);
@@ -65,7 +65,7 @@ describe('what several replicas offer together', () => {
     );
   });
 
-  it('has everything once, however often it is said', () => {
+  it('contains everything once', () => {
     fc.assert(
       fc.property(offers, (all) => {
         const once = union([...all, ...all]);

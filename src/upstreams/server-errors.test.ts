@@ -8,7 +8,7 @@ const secret = 'sk-abcdefghijklmnopqrstuvwxyz';
 const redact = (text: string) => text.replaceAll(secret, '***');
 const url = new URL('http://host/mcp');
 
-it('masks an error without changing anything else of it', () => {
+it('masks an error without changing anything else', () => {
   const error = new SwitchboardError('server_busy', `not ${secret}`, { data: { status: 1 } });
   expect(redacted(error, redact)).toMatchObject({
     code: 'server_busy',
@@ -19,7 +19,7 @@ it('masks an error without changing anything else of it', () => {
   expect(redacted(harmless, redact)).toBe(harmless);
 });
 
-it('leaves no half of a secret where the words of a server are cut', () => {
+it('leaves no part of a secret where a response is truncated', () => {
   for (let before = 270; before <= 300; before++) {
     const said = `${'x'.repeat(before)}${secret}${'y'.repeat(10_000)}`;
     const { message, data, code } = redacted(statusError(401, url, said), redact);
@@ -32,7 +32,7 @@ it('leaves no half of a secret where the words of a server are cut', () => {
   }
 });
 
-it('shows what is short as it is', () => {
+it('shows a short response unchanged', () => {
   expect(redacted(statusError(500, url, 'out of order'), redact).message).toBe(
     'http://host/mcp responded with HTTP 500. Response: out of order',
   );
@@ -41,7 +41,7 @@ it('shows what is short as it is', () => {
   );
 });
 
-it('cuts lines of a log when they are masked', () => {
+it('truncates log lines after masking', () => {
   const log = new ServerLog(redact);
   log.add(`${'x'.repeat(1_990)}${secret}${'y'.repeat(100)}`);
   expect(log.lines).toEqual([`${'x'.repeat(1_990)}***${'y'.repeat(7)} …`]);

@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type SlotRequest, Slots } from './slots.ts';
 
-/** What somebody does in the very moment of being admitted. */
+/** What a request does at the moment of its admission. */
 type Reaction = 'stays' | 'is done' | 'comes again' | 'sends the last one away';
 
 interface Person extends SlotRequest {
   readonly number: number;
 }
 
-/** Slots, those who want them, and who got one when. */
+/** Slots, the requests for them, and the order of admissions. */
 class Counter {
   readonly slots: Slots;
   readonly clients = ['a', 'b', 'c'].map((name) => ({ name }));
@@ -19,7 +19,7 @@ class Counter {
   private readonly waiting: Person[] = [];
   private readonly inside: unknown[] = [];
   private people = 0;
-  /** For each client, who was waiting when it was last admitted and has not been admitted since. */
+  /** For each client, those that were waiting at its last admission and have not been admitted since. */
   private readonly overtaken = new Map<object, Set<object>>();
 
   constructor(limit: number, queueLimit: number) {
@@ -28,7 +28,7 @@ class Counter {
     this.slots = new Slots(limit, queueLimit);
   }
 
-  /** As a call does: takes a slot if it can, and waits otherwise. */
+  /** Like a call: takes a slot if possible, and waits otherwise. */
   arrive(client: object, reaction: Reaction): void {
     if (this.slots.take()) {
       this.inside.push(client);
@@ -45,7 +45,7 @@ class Counter {
     else expect(this.longestLine()).toBeLessThanOrEqual(line + 1);
   }
 
-  /** Whoever has to go is the last of a longest line, which is longer than that of the one who comes. */
+  /** The evicted request is the last of a longest queue, which is longer than that of the newcomer. */
   private displaced(person: Person): void {
     expect(this.waiting.findLast(({ client }) => client === person.client)).toBe(person);
     expect(this.lineOf(person.client)).toBe(this.longestLine());
@@ -77,7 +77,7 @@ class Counter {
     this.slots.resize(limit);
   }
 
-  /** What is true at every moment in which nobody is being admitted. */
+  /** Invariants that hold whenever no admission is in progress. */
   check(): void {
     expect(this.slots.used).toBe(this.inside.length);
     expect(this.slots.queued).toBe(this.waiting.length);
@@ -104,7 +104,7 @@ class Counter {
     if (reaction === 'sends the last one away') this.leave(this.waiting.length - 1);
   }
 
-  /** Nobody gets a second turn while another client waits for its first since then. */
+  /** No client gets a second turn while another has waited since its first. */
   private noteTurn(client: object): void {
     for (const others of this.overtaken.values()) others.delete(client);
     expect(this.overtaken.get(client)?.size ?? 0).toBe(0);
@@ -144,7 +144,6 @@ const act: fc.Arbitrary<(counter: Counter) => void> = fc.oneof(
   },
 );
 
-/** Somebody who only notes its turn. */
 function waits(slots: Slots, client: object, turns: string[], name: string): SlotRequest {
   const waiting = {
     client,
@@ -160,7 +159,7 @@ describe('slots', () => {
     vi.useRealTimers();
   });
 
-  it('are never more than the limit, go to everybody who waits, by turns, and are never left unused', () => {
+  it('never exceed the limit, go to all waiting clients in turn, and are never left unused', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 4 }),
@@ -180,7 +179,7 @@ describe('slots', () => {
     );
   });
 
-  it('keep nobody back behind a client with many calls', () => {
+  it('are not blocked by a client with many calls', () => {
     const slots = new Slots(1, 1_000);
     const turns: string[] = [];
     const [busy, modest] = [{}, {}];
@@ -192,7 +191,7 @@ describe('slots', () => {
     expect(turns).toEqual(['busy 1', 'modest 1', 'busy 2', 'modest 2']);
   });
 
-  it('are refused to those who come when too many wait, until one has left', () => {
+  it('are refused when too many wait, until one leaves', () => {
     const slots = new Slots(1, 2);
     const turns: string[] = [];
     expect(slots.take()).toBe(true);
@@ -207,7 +206,7 @@ describe('slots', () => {
     expect(turns).toEqual(['first', 'third']);
   });
 
-  it('are left to those who want few, where one client fills the line', () => {
+  it('go to clients with few calls if one client fills the queue', () => {
     const slots = new Slots(1, 3);
     const turns: string[] = [];
     const busy = {};
@@ -220,7 +219,7 @@ describe('slots', () => {
     expect(turns).toEqual(['not busy 3', 'busy 1', 'modest', 'busy 2']);
   });
 
-  it('that become more are given out at once, and those that become fewer are not taken away', () => {
+  it('are granted at once when the limit grows, and not revoked when it shrinks', () => {
     const slots = new Slots(1, 10);
     const turns: string[] = [];
     slots.take();
@@ -236,7 +235,7 @@ describe('slots', () => {
     expect(turns).toEqual(['first', 'second', 'third']);
   });
 
-  it('are not jumped at by those who come while others wait', () => {
+  it('cannot be taken by newcomers while others wait', () => {
     const slots = new Slots(1, 10);
     slots.take();
     slots.wait({ client: {}, admitted: () => expect(slots.take()).toBe(false), evicted() {} });
@@ -244,7 +243,7 @@ describe('slots', () => {
     expect(slots.used).toBe(1);
   });
 
-  it('stay in order with thousands who fail as soon as they are admitted', () => {
+  it('stay in order with thousands that fail on admission', () => {
     const slots = new Slots(1, 10_000);
     let admitted = 0;
     slots.take();
@@ -263,7 +262,7 @@ describe('slots', () => {
     expect([slots.used, slots.queued]).toEqual([0, 0]);
   });
 
-  it('tell how long the one has waited who has waited for longest', () => {
+  it('report the longest waiting time', () => {
     vi.useFakeTimers({ now: 0 });
     const slots = new Slots(1, 10);
     slots.take();

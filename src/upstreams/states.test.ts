@@ -29,7 +29,7 @@ function edge(from: string, why: string, to: string): string {
   return `${from} --> ${to}: ${why}`;
 }
 
-/** Everything that can become of a new condition, each state with every number of failures that matters. */
+/** All reachable transitions, each state with every relevant number of failures. */
 function explore(): { edges: Set<string>; states: Set<State> } {
   const edges = new Set<string>();
   const known = new Map<string, Condition>();
@@ -51,18 +51,18 @@ function explore(): { edges: Set<string>; states: Set<State> } {
 describe('docs/states.md', () => {
   const { edges, states } = explore();
 
-  it('draws every transition that there is, and no other', () => {
+  it('draws every transition, and no other', () => {
     expect([...drawn].toSorted()).toEqual([...edges].toSorted());
   });
 
-  it('explains every state and everything that happens', () => {
+  it('explains every state and every event', () => {
     const rows = [...document.matchAll(/^\| `(\w+)` \|/gm)].map(([, state]) => state);
     expect(rows.toSorted()).toEqual([...states].toSorted());
     const words = [...document.matchAll(/^\| ([a-z ]+) \|/gm)].map(([, word]) => word);
     for (const kind of kinds) expect(words).toContain(kind);
   });
 
-  it('says what leads where, whatever happens in whatever order and at whatever time', () => {
+  it('covers every transition of any sequence of events at any times', () => {
     const step = fc.record({ kind: fc.constantFrom(...kinds), pauseMs: fc.nat({ max: 100_000 }) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.double({ min: 0, max: 0.99 }), (steps, chance) => {
