@@ -12,10 +12,10 @@ const work = (...texts: string[]) =>
   calls(...texts.map((text) => ({ name: 'work', input: { text }, id: `id_${text}` })));
 
 describe('a chat', () => {
-  it('runs the tool calls of one turn at the same time, and gives the results in their order', async () => {
+  it('runs the tool calls of one turn concurrently, and returns the results in order', async () => {
     await using scene = await openScene([work('a', 'b', 'c'), says('done')], counting);
     const chat = scene.agent.chat('work');
-    // All three are there before the first is done, and they end the other way round.
+    // All three are in flight before the first is done, and they end in reverse order.
     await scene.witness.severalOf('worker', 'work', 3);
     for (const text of ['c', 'b', 'a']) scene.witness.tell('worker', `finish ${text}`);
     await chat;
@@ -25,7 +25,7 @@ describe('a chat', () => {
     );
   });
 
-  it('ends when it is cancelled, and the call under way is cancelled at its server', async () => {
+  it('ends when it is cancelled, and cancels the call in flight at its server', async () => {
     await using scene = await openScene([work('a'), says('never')], counting);
     const user = new AbortController();
     const chat = scene.agent.chat('work', { signal: user.signal });
@@ -36,7 +36,7 @@ describe('a chat', () => {
     expect(scene.api.requests.items).toHaveLength(1);
   });
 
-  it('ends when it is cancelled while Claude speaks, and hangs up', async () => {
+  it('ends when it is cancelled during a response of Claude, and closes the connection', async () => {
     const user = new AbortController();
     await using scene = await openScene(async ({ gone }) => {
       user.abort();
@@ -51,7 +51,7 @@ describe('a chat', () => {
       await new Promise((resolve) => request.gone.addEventListener('abort', resolve));
   });
 
-  it('ends when it is cancelled though a native tool does not listen', async () => {
+  it('ends when it is cancelled even if a native tool ignores the signal', async () => {
     const user = new AbortController();
     const deaf = nativeTool({
       name: 'deaf',
@@ -65,7 +65,7 @@ describe('a chat', () => {
     await expect(scene.agent.chat('go', { signal: user.signal })).rejects.toThrow('enough');
   });
 
-  it('has so many steps and no more; what Claude still wanted is not done', async () => {
+  it('stops at its step limit without running the last tool calls', async () => {
     await using scene = await openScene(
       (_request, index) => (index < 3 ? calls({ name: 'count', id: `id_${index}` }) : says('went on')),
       () => ({ servers: { box: fixtureServer('returns-given-result') }, maxSteps: 3 }),
@@ -79,7 +79,7 @@ describe('a chat', () => {
     expect(told).toContain('the limit of 3 steps was reached');
   });
 
-  it('does not run a call that was cut off, and can be gone on with', async () => {
+  it('does not run a truncated tool call, and can be continued', async () => {
     const cutOff = { ...calls({ name: 'count' }), stop_reason: 'max_tokens' as const };
     await using scene = await openScene([cutOff, says('again')], () => ({
       servers: { box: fixtureServer('returns-given-result') },
@@ -90,7 +90,7 @@ describe('a chat', () => {
     expect((await scene.agent.chat('go on', { history: result.messages })).text).toBe('again');
   });
 
-  it('goes on by itself where Claude only pauses, and ends where it refuses', async () => {
+  it('continues when Claude pauses, and ends when it refuses', async () => {
     const paused = says('one moment', { stop_reason: 'pause_turn' });
     const refused = says('no', { stop_reason: 'refusal' });
     await using scene = await openScene([paused, says('here it is'), refused]);
@@ -98,7 +98,7 @@ describe('a chat', () => {
     expect(await scene.agent.chat('harm')).toMatchObject({ text: 'no', stopReason: 'refused' });
   });
 
-  it('shows Claude again what only Claude understands', async () => {
+  it('sends opaque content back to Claude unchanged', async () => {
     const thinking = { type: 'thinking' as const, thinking: 'hm', signature: 'signed' };
     const first = message([thinking, ...calls({ name: 'count' }).content], { stop_reason: 'tool_use' });
     await using scene = await openScene([first, says('done')], () => ({
@@ -111,7 +111,7 @@ describe('a chat', () => {
     });
   });
 
-  it('goes on with an earlier one, also where Claude had said nothing', async () => {
+  it('continues an earlier one, even after an empty response', async () => {
     await using scene = await openScene([message([]), says('hello again')]);
     const first = await scene.agent.chat('hello');
     expect(first.text).toBe('');
@@ -149,7 +149,7 @@ describe('a chat', () => {
     }
   });
 
-  it('is told event by event', async () => {
+  it('emits its events in order', async () => {
     const script = [
       message([textBlock('I count. '), ...calls({ name: 'whoami' }).content], { stop_reason: 'tool_use' }),
       says('Done.'),
@@ -167,7 +167,7 @@ describe('a chat', () => {
     expect(events.at(-1)).toMatchObject({ result: { text: 'Done.', steps: 2 } });
   });
 
-  it('ends when nobody takes its events any more', async () => {
+  it('ends when its events are no longer consumed', async () => {
     await using scene = await openScene([work('a')], counting);
     for await (const event of scene.agent.chatStream('work')) {
       if (event.type === 'tool_start') break;
@@ -175,13 +175,13 @@ describe('a chat', () => {
     expect(scene.api.requests.items).toHaveLength(1);
   });
 
-  it('fails in its stream as it does without one', async () => {
+  it('fails in its stream with the same error', async () => {
     await using scene = await openScene([]);
     const first = scene.agent.chatStream('hello').next();
     await expect(first).rejects.toMatchObject({ code: 'model_refused' });
   });
 
-  it('needs something to answer', async () => {
+  it('requires input', async () => {
     await using scene = await openScene([]);
     await expect(scene.agent.chat(' ')).rejects.toMatchObject({ code: 'invalid_input' });
   });
@@ -200,7 +200,7 @@ describe('Claude’s API', () => {
     error: { type: 'overloaded_error', message: 'Overloaded' },
   };
 
-  it('is tried again after 429 and 529, as it says', async () => {
+  it('is retried after 429 and 529, with the delay that it requests', async () => {
     await using scene = await openScene([limited({ 'retry-after-ms': '1' }), overloaded, says('at last')]);
     expect((await scene.agent.chat('hello')).text).toBe('at last');
     expect(scene.api.requests.items.map(({ headers }) => headers['x-stainless-retry-count'])).toEqual([
@@ -208,7 +208,7 @@ describe('Claude’s API', () => {
     ]);
   });
 
-  it('that stays overloaded is an error that says so', async () => {
+  it('fails with a clear error if it stays overloaded', async () => {
     await using scene = await openScene(() => overloaded);
     await expect(scene.agent.chat('hello')).rejects.toMatchObject({
       code: 'model_unavailable',
@@ -216,20 +216,23 @@ describe('Claude’s API', () => {
     });
   });
 
-  it.each(['end', 'reset', 'error'] as const)('that breaks off (%s) is a clear error', async (how) => {
-    await using scene = await openScene([{ cut: says('half of it'), after: 4, how }, says('whole')]);
-    await expect(scene.agent.chat('hello')).rejects.toMatchObject({
-      code: 'model_unavailable',
-      message: expect.stringMatching(
-        how === 'error'
-          ? /^Claude's API failed: Overloaded/
-          : /^The response of Claude's API was interrupted: /,
-      ),
-    });
-    expect((await scene.agent.chat('hello')).text).toBe('whole');
-  });
+  it.each(['end', 'reset', 'error'] as const)(
+    'fails with a clear error if it breaks off (%s)',
+    async (how) => {
+      await using scene = await openScene([{ cut: says('half of it'), after: 4, how }, says('whole')]);
+      await expect(scene.agent.chat('hello')).rejects.toMatchObject({
+        code: 'model_unavailable',
+        message: expect.stringMatching(
+          how === 'error'
+            ? /^Claude's API failed: Overloaded/
+            : /^The response of Claude's API was interrupted: /,
+        ),
+      });
+      expect((await scene.agent.chat('hello')).text).toBe('whole');
+    },
+  );
 
-  it('that does not take the key is an error that says so', async () => {
+  it('fails with a clear error if it rejects the key', async () => {
     await using scene = await openScene([], () => ({ apiKey: 'wrong' }));
     await expect(scene.agent.chat('hello')).rejects.toMatchObject({
       code: 'model_refused',
@@ -237,10 +240,10 @@ describe('Claude’s API', () => {
     });
   });
 
-  it('needs a key, and says where to put it', async () => {
+  it('requires a key, and the error says where to set it', async () => {
     for (const name of ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_PROFILE'])
       vi.stubEnv(name, undefined);
-    // Nor is there one in a profile of whoever runs the tests.
+    // The profile of the developer must not provide one either.
     vi.stubEnv('ANTHROPIC_CONFIG_DIR', '/nowhere');
     await using scene = await openScene([], () => ({ apiKey: undefined }));
     await expect(scene.agent.chat('hello')).rejects.toMatchObject({
@@ -249,7 +252,7 @@ describe('Claude’s API', () => {
     });
   });
 
-  it('that is not there is an error that names the address', async () => {
+  it('fails with the address in the error if it is unreachable', async () => {
     await using scene = await openScene([]);
     await scene.api[Symbol.asyncDispose]();
     await expect(scene.agent.chat('hello')).rejects.toMatchObject({

@@ -31,8 +31,8 @@ async function failureOf(chat: Promise<unknown>): Promise<ChatError> {
   return thrown as ChatError;
 }
 
-describe('a chat without an answer', () => {
-  it('keeps what happened when it is cancelled, and can be gone on with', async () => {
+describe('a failed chat', () => {
+  it('keeps its history when it is cancelled, and can be continued', async () => {
     const both = calls(
       { name: 'whoami', id: 'done' },
       { name: 'work', input: { text: 'a' }, id: 'under way' },
@@ -61,7 +61,7 @@ describe('a chat without an answer', () => {
     expect(told).toContain('The chat ended before the tool returned a result');
   });
 
-  it('keeps what happened when the model fails, and is asked again without a word', async () => {
+  it('keeps its history when the model fails, and can be retried without new input', async () => {
     const script: Reply[] = [calls({ name: 'count' }), overloaded, overloaded, overloaded, says('at last')];
     await using scene = await openScene(script, () => ({
       servers: { box: fixtureServer('returns-given-result') },
@@ -75,14 +75,14 @@ describe('a chat without an answer', () => {
     expect(scene.api.requests.items[4]?.body.messages).toEqual(scene.api.requests.items[3]?.body.messages);
   });
 
-  it('keeps what was asked when its servers cannot be started', async () => {
+  it('keeps its input when its servers cannot be started', async () => {
     await using scene = await openScene([], () => ({ servers: { bad: fixtureServer('fails-to-start') } }));
     const error = await failureOf(scene.agent.chat('hello'));
     expect(error).toMatchObject({ code: 'server_start_failed', steps: 0 });
     expect(error.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'hello' }] }]);
   });
 
-  it('says which model failed where it is one of your own, and ends though that does not listen', async () => {
+  it('names the custom model that failed, and ends even if the model ignores the signal', async () => {
     const model = { name: 'mine', turn: () => Promise.reject(new TypeError('not a function')) };
     await using scene = await openScene([], undefined, model);
     const error = await failureOf(scene.agent.chat('hello'));
@@ -105,7 +105,7 @@ describe('a chat without an answer', () => {
     );
   });
 
-  it('does not show the conversation wherever it is printed', async () => {
+  it('does not expose the conversation when its error is printed', async () => {
     await using scene = await openScene([]);
     const error = await failureOf(scene.agent.chat('a private thing'));
     expect(Object.keys(error)).not.toContain('messages');
@@ -141,7 +141,7 @@ describe('a listener that throws', () => {
     },
   );
 
-  it('ends the calls under way', async () => {
+  it('ends the calls in flight', async () => {
     const work = calls({ name: 'work', input: { text: 'a' } }, { name: 'whoami', id: 'b' });
     await using scene = await openScene([work], counting);
     const onEvent = (event: AgentEvent) => {
@@ -153,7 +153,7 @@ describe('a listener that throws', () => {
   });
 });
 
-describe('an answer of Claude that breaks off', () => {
+describe('an interrupted response of Claude', () => {
   const cutBefore = (how: 'end' | 'reset' | 'error'): Reply => ({ cut: says('half'), after: 3, how });
 
   async function ask(script: Reply[]) {
@@ -173,22 +173,19 @@ describe('an answer of Claude that breaks off', () => {
     return { end, said: said.join(''), asked: api.requests.items.length };
   }
 
-  it.each(['end', 'reset', 'error'] as const)(
-    'before it said anything is asked for again: %s',
-    async (how) => {
-      const { end, said, asked } = await ask([cutBefore(how), cutBefore(how), says('whole')]);
-      expect(end).toEqual([{ type: 'text', text: 'whole' }]);
-      expect([said, asked]).toEqual(['whole', 3]);
-    },
-  );
+  it.each(['end', 'reset', 'error'] as const)('is retried if it contained no text: %s', async (how) => {
+    const { end, said, asked } = await ask([cutBefore(how), cutBefore(how), says('whole')]);
+    expect(end).toEqual([{ type: 'text', text: 'whole' }]);
+    expect([said, asked]).toEqual(['whole', 3]);
+  });
 
-  it('again and again is an error in the end', async () => {
+  it('fails after repeated retries', async () => {
     const { end, asked } = await ask(Array.from({ length: 9 }, () => cutBefore('error')));
     expect(end).toMatchObject({ code: 'model_unavailable' });
     expect(asked).toBe(3);
   });
 
-  it('is not asked for again when something of it was told', async () => {
+  it('is not retried once text was emitted', async () => {
     const { end, said, asked } = await ask([
       { cut: says('half of it'), after: 4, how: 'error' },
       says('whole'),
@@ -197,7 +194,7 @@ describe('an answer of Claude that breaks off', () => {
     expect([said, asked]).toEqual(['half ', 1]);
   });
 
-  it('has what was told of it in the error', async () => {
+  it('has its text in the error', async () => {
     await using scene = await openScene([{ cut: says('half of it'), after: 4, how: 'error' }, says('whole')]);
     const error = await failureOf(scene.agent.chat('hello'));
     expect(error).toMatchObject({ text: 'half ', steps: 0 });
@@ -206,7 +203,7 @@ describe('an answer of Claude that breaks off', () => {
   });
 });
 
-describe('a tool that gives nonsense', () => {
+describe('a tool that returns malformed content', () => {
   it('does not end the chat', async () => {
     const odd = nativeTool({ name: 'odd', input: {}, run: () => ({ content: [{ type: 'text' }] }) });
     await using scene = await openScene(

@@ -12,12 +12,12 @@ import { openScene, type Scene } from './scene.ts';
 
 type Host = ChildProcessByStdio<Writable, Readable, null>;
 
-describe('a process with an agent in it', () => {
+describe('a process with an agent', () => {
   it.each([
-    ['ends by itself', (host: Host) => host.stdin.write('end\n'), [3, null]],
-    ['is told to end', (host: Host) => host.kill('SIGTERM'), [null, 'SIGTERM']],
-    ['is interrupted', (host: Host) => host.kill('SIGINT'), [null, 'SIGINT']],
-  ])('takes its servers with it, also stubborn ones, when it %s', async (_how, end, expected) => {
+    ['exits', (host: Host) => host.stdin.write('end\n'), [3, null]],
+    ['gets SIGTERM', (host: Host) => host.kill('SIGTERM'), [null, 'SIGTERM']],
+    ['gets SIGINT', (host: Host) => host.kill('SIGINT'), [null, 'SIGINT']],
+  ])('ends its servers, even those that ignore SIGTERM, when it %s', async (_how, end, expected) => {
     await using scene = await openScene([]);
     const { host, exited } = await startHost(scene);
     end(host);
@@ -26,7 +26,7 @@ describe('a process with an agent in it', () => {
     expect(await scene.records()).toEqual([]);
   });
 
-  it('that is killed leaves a note with which the next agent ends its servers', async () => {
+  it('leaves a record when it is killed, so that the next agent ends its servers', async () => {
     await using scene = await openScene([], (witness) => ({
       servers: { box: fixtureServer('toolbox', witness.env('box')) },
     }));
@@ -39,7 +39,7 @@ describe('a process with an agent in it', () => {
     expect(scene.warnings).toEqual([expect.stringContaining(`They are stopped now: process ${pid}`)]);
   });
 
-  it('says which Node it needs on an older one', async () => {
+  it('names the required version of Node on an older one', async () => {
     const older = "Object.defineProperty(process.versions, 'node', { value: '22.4.1' })";
     const words = ['--import', `data:text/javascript,${older}`, fixtureProgram('runs-agent')];
     const { code, stderr } = await promisify(execFile)(process.execPath, words).then(
@@ -51,7 +51,7 @@ describe('a process with an agent in it', () => {
   });
 });
 
-/** Runs a program with an agent that has a server which ends neither with its stdin nor on SIGTERM. */
+/** Runs a program with an agent whose server ignores both the end of stdin and SIGTERM. */
 async function startHost({
   witness,
 }: Scene): Promise<{ host: Host; exited: Promise<unknown[]>; pid: number }> {

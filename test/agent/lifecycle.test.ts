@@ -11,8 +11,8 @@ const worker = (witness: Witness) => ({
   servers: { worker: fixtureServer('reports-calls', witness.env('worker')) },
 });
 
-describe('the start of an agent', () => {
-  it('[M11] starts one server after the other', async () => {
+describe('starting an agent', () => {
+  it('[M11] starts one server after another', async () => {
     await using scene = await openScene([], (witness) => ({
       servers: {
         first: fixtureServer('delays-handshake', witness.env('first')),
@@ -21,7 +21,7 @@ describe('the start of an agent', () => {
     }));
     const started = scene.agent.start();
     await scene.witness.sees('first', 'initialize');
-    // In the time of a whole start of another, the second would have been there.
+    // The second server would have started in the time of this whole start.
     const other = { other: fixtureServer('toolbox', scene.witness.env('other')) };
     await using meanwhile = new AiAgent({ model: 'claude-stand-in', servers: other });
     await meanwhile.start();
@@ -32,7 +32,7 @@ describe('the start of an agent', () => {
     await scene.witness.sees('second', 'tools/list');
   });
 
-  it('[M11] fails with the first server that fails, and stops those that were started', async () => {
+  it('[M11] fails with the first server that fails, and stops those already started', async () => {
     await using scene = await openScene([], (witness) => ({
       servers: {
         good: fixtureServer('toolbox', witness.env('good')),
@@ -45,7 +45,7 @@ describe('the start of an agent', () => {
     const { pid } = await scene.witness.sees('good', 'end');
     expect(isAlive(pid)).toBe(false);
     expect(await scene.records()).toEqual([]);
-    // A chat tries again, and fails likewise.
+    // A chat retries the start, and fails the same way.
     await expect(scene.agent.chat('hello')).rejects.toMatchObject(failure);
     await scene.witness.severalOf('good', 'end', 2);
     expect(scene.witness.seenBy('never', 'start')).toEqual([]);
@@ -53,7 +53,7 @@ describe('the start of an agent', () => {
     expect(await scene.records()).toEqual([]);
   });
 
-  it('[M11] fails with a server that cannot list its tools, and stops those that were started', async () => {
+  it('[M11] fails with a server that cannot list its tools, and stops those already started', async () => {
     await using scene = await openScene([], (witness) => ({
       servers: {
         good: fixtureServer('toolbox', witness.env('good')),
@@ -71,7 +71,7 @@ describe('the start of an agent', () => {
     expect(await scene.records()).toEqual([]);
   });
 
-  it('[M13] comes with the first chat, once for all who are first, and serves the later ones', async () => {
+  it('[M13] happens on the first chat, once for concurrent ones, and serves later chats', async () => {
     await using scene = await openScene(
       (request) => (resultsIn(request).length === 0 ? calls({ name: 'pid' }) : says('done')),
       box,
@@ -84,7 +84,7 @@ describe('the start of an agent', () => {
     expect(scene.witness.seenBy('box', 'start')).toHaveLength(1);
   });
 
-  it('is over when the agent is stopped meanwhile, and leaves nothing', async () => {
+  it('is cancelled when the agent is stopped, and leaves nothing behind', async () => {
     await using scene = await openScene([], (witness) => ({
       servers: { slow: fixtureServer('delays-handshake', witness.env('slow')) },
     }));
@@ -95,7 +95,7 @@ describe('the start of an agent', () => {
     expect(await scene.records()).toEqual([]);
   });
 
-  it('refuses a configuration that is wrong', () => {
+  it('rejects an invalid configuration', () => {
     const model = 'claude-stand-in';
     const other = { name: 'other', turn: () => Promise.reject(new Error('never asked')) };
     const wrong = { code: 'invalid_config' };
@@ -118,7 +118,7 @@ describe('the start of an agent', () => {
 });
 
 describe('the servers of an agent', () => {
-  it('may be written down with keys that mean nothing here, with a warning', async () => {
+  it('may have unknown keys, with a warning', async () => {
     const server = { ...fixtureServer('toolbox'), timeoutMS: 5 };
     await using scene = await openScene([], () => ({ servers: { box: server } }));
     expect(scene.warnings).toEqual([
@@ -126,7 +126,7 @@ describe('the servers of an agent', () => {
     ]);
   });
 
-  it('that cannot list their tools any more are warned about, and keep those that they had', async () => {
+  it('keep their tools, with a warning, when they can no longer list them', async () => {
     const warned = Promise.withResolvers<string>();
     await using scene = await openScene([calls({ name: 'forget' }), says('done')], () => ({
       servers: { listless: fixtureServer('fails-to-list', {}, 'later') },
@@ -159,13 +159,13 @@ describe('the servers of an agent', () => {
     expect(scene.witness.seenBy('worker', 'start')).toHaveLength(1);
   });
 
-  it('that are killed in the middle of a chat give Claude an error, and the next chat works', async () => {
+  it('give Claude an error when they are killed during a chat, and the next chat works', async () => {
     await using scene = await openScene((request) => {
       if (resultsIn(request).length > 0) return says('done');
       const isWork = JSON.stringify(request.body.messages).includes('work');
       return calls(isWork ? { name: 'work', input: { text: 'a' } } : { name: 'whoami' });
     }, worker);
-    // Again and again: who begins a chat does not wait for the time of the next try.
+    // Several times: a new chat does not wait for the reconnect delay.
     for (let round = 1; round <= 3; round++) {
       const chat = scene.agent.chat('work');
       const sightings = await scene.witness.severalOf('worker', 'work', round);
@@ -198,7 +198,7 @@ describe('the servers of an agent', () => {
   });
 });
 
-describe('the stop of an agent', () => {
+describe('stopping an agent', () => {
   it('[M12] ends its chats and every process', async () => {
     await using scene = await openScene([calls({ name: 'work', input: { text: 'a' } })], worker);
     const chat = scene.agent.chat('work');
@@ -211,7 +211,7 @@ describe('the stop of an agent', () => {
     await scene.agent.stop();
   });
 
-  it('comes with the end of the block that uses it', async () => {
+  it('happens at the end of its `await using` block', async () => {
     await using scene = await openScene([]);
     {
       await using agent = new AiAgent({ model: 'claude-stand-in', ...box(scene.witness) });

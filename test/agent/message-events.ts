@@ -1,9 +1,9 @@
 import type Anthropic from '@anthropic-ai/sdk';
 
-/** The SDK passes over pings, so it has no type for them. */
+/** The SDK skips pings and has no type for them. */
 export type WireEvent = Anthropic.RawMessageStreamEvent | { type: 'ping' };
 
-/** A message as the events that it is streamed in. Texts and arguments come in pieces. */
+/** The stream events of a message. Texts and arguments are split into pieces. */
 export function eventsOf(message: Anthropic.Message): WireEvent[] {
   const { content, stop_reason, stop_sequence, stop_details, container, usage } = message;
   const { cache_creation_input_tokens, cache_read_input_tokens, input_tokens, output_tokens } = usage;

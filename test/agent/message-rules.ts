@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type Anthropic from '@anthropic-ai/sdk';
 
-/** Why the API would not take a request; undefined where it would. */
+/** Why the API would reject a request; undefined if it would not. */
 export function problemOf(
   body: Anthropic.MessageCreateParams,
   headers: IncomingHttpHeaders,
@@ -28,7 +28,7 @@ function toolProblem({ tools = [] }: Anthropic.MessageCreateParams): string | un
   return undefined;
 }
 
-/** Only the top of a schema is looked at so closely. */
+/** The API is this strict only at the top level of a schema. */
 function schemaProblem(schema: Record<string, unknown>): string | undefined {
   if (schema.type !== 'object') return '.type: Field required';
   if (['oneOf', 'allOf', 'anyOf'].some((keyword) => keyword in schema))

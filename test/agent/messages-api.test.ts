@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { eventsOf } from './message-events.ts';
 import { API_KEY, calls, message, type Reply, says, startMessagesApi, textBlock } from './messages-api.ts';
 
-/** All types of events that the SDK knows, and no others: the compiler holds that. */
+/** The compiler checks that these are exactly the event types of the SDK. */
 const eventTypes = {
   message_start: true,
   message_delta: true,
@@ -24,12 +24,12 @@ const everything = message(
 );
 
 describe('the stand-in of the Messages API', () => {
-  it('sends events of every type that the SDK knows, and none of another', () => {
+  it('sends every event type that the SDK knows, and no other', () => {
     const sent = new Set<string>(eventsOf(everything).map(({ type }) => type));
     expect([...sent].toSorted()).toEqual([...Object.keys(eventTypes), 'ping'].toSorted());
   });
 
-  it('says the same in events and in JSON, as the SDK reads them', async () => {
+  it('sends the same message as events and as JSON', async () => {
     await using api = await startMessagesApi([everything, everything]);
     const client = clientOf(api.url);
     const streamed = await client.messages.stream(request()).finalMessage();
@@ -38,7 +38,7 @@ describe('the stand-in of the Messages API', () => {
     expect(whole).toMatchObject(JSON.parse(JSON.stringify(everything)));
   });
 
-  it('fails in ways that the SDK has a class for', async () => {
+  it('fails with errors that the SDK has a class for', async () => {
     const overloaded = { status: 529, error: { type: 'overloaded_error', message: 'Overloaded' } };
     const limited = { status: 429, error: { type: 'rate_limit_error', message: 'slow down' } };
     await using api = await startMessagesApi([overloaded, limited]);
@@ -50,9 +50,9 @@ describe('the stand-in of the Messages API', () => {
   });
 
   it.each<[string, Reply]>([
-    ['ends without its end', { cut: says('half of it'), after: 3, how: 'end' }],
+    ['ends too early', { cut: says('half of it'), after: 3, how: 'end' }],
     ['is reset', { cut: says('half of it'), after: 3, how: 'reset' }],
-    ['tells of an error', { cut: says('half of it'), after: 3, how: 'error' }],
+    ['reports an error', { cut: says('half of it'), after: 3, how: 'error' }],
   ])('can send a stream that %s', async (_how, reply) => {
     await using api = await startMessagesApi([reply]);
     const stream = clientOf(api.url).messages.stream(request());
@@ -66,9 +66,9 @@ describe('the stand-in of the Messages API', () => {
     ['a result without its call', { messages: [...request().messages, resultOf('a')] }],
     ['a result of another call', { messages: [...request().messages, calledBy('a'), resultOf('b')] }],
     ['an empty error', { messages: [...request().messages, calledBy('a'), emptyError('a')] }],
-    ['two tools of one name', { tools: [tool('a'), tool('a')] }],
-    ['a name that is none', { tools: [tool('a b')] }],
-  ])('refuses %s', async (_what, change) => {
+    ['two tools with the same name', { tools: [tool('a'), tool('a')] }],
+    ['an invalid name', { tools: [tool('a b')] }],
+  ])('rejects %s', async (_what, change) => {
     await using api = await startMessagesApi(() => says('never'));
     const asked = clientOf(api.url).messages.create({ ...request(), ...change });
     await expect(asked).rejects.toBeInstanceOf(Anthropic.BadRequestError);

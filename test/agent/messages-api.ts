@@ -6,21 +6,21 @@ import { Inbox } from '../helpers/inbox.ts';
 import { eventsOf, type WireEvent } from './message-events.ts';
 import { problemOf } from './message-rules.ts';
 
-/** What Claude is made to say, or what goes wrong. */
+/** A response of Claude, or a failure. */
 export type Reply =
   | Anthropic.Message
   | { status: number; error: { type: string; message: string }; headers?: Record<string, string> }
-  /** The stream ends after so many events: as if it was over, with a reset, or with an event that tells of an error. */
+  /** The stream ends after this many events: normally, with a reset, or with an error event. */
   | { cut: Anthropic.Message; after: number; how: 'end' | 'reset' | 'error' };
 
 export interface ApiRequest {
   body: Anthropic.MessageCreateParams;
   headers: IncomingHttpHeaders;
-  /** Says so when the client hangs up before it is answered. */
+  /** Aborts when the client disconnects before the response. */
   gone: AbortSignal;
 }
 
-/** One reply for each request, in their order, or what is to be said to a request. */
+/** One reply per request in order, or a function that replies to each. */
 export type Script = Reply[] | ((request: ApiRequest, index: number) => Reply | Promise<Reply>);
 
 export interface MessagesApi extends AsyncDisposable {
@@ -30,10 +30,7 @@ export interface MessagesApi extends AsyncDisposable {
 
 export const API_KEY = 'key-of-the-tests';
 
-/**
- * A stand-in for Anthropic's API, on a port of its own: POST /v1/messages as it is on the wire, in JSON and in events.
- * It is as strict as the real one about what breaks a conversation.
- */
+/** A stand-in for Anthropic's Messages API, in JSON and in events. It is as strict as the real one about conversations. */
 export async function startMessagesApi(script: Script): Promise<MessagesApi> {
   const requests = new Inbox<ApiRequest>();
   const server = createServer((incoming, response) => {
@@ -55,7 +52,7 @@ export async function startMessagesApi(script: Script): Promise<MessagesApi> {
   };
 }
 
-/** A turn in which Claude says something and is done. */
+/** A final turn of Claude. */
 export function says(text: string, more: Partial<Anthropic.Message> = {}): Anthropic.Message {
   return message([textBlock(text)], { stop_reason: 'end_turn', ...more });
 }
@@ -88,7 +85,7 @@ export function textBlock(text: string): Anthropic.TextBlock {
   return { type: 'text', text, citations: null };
 }
 
-/** The tool results that a request brings, those of its last message. */
+/** The tool results in the last message of a request. */
 export function resultsIn({ body }: Pick<ApiRequest, 'body'>): Anthropic.ToolResultBlockParam[] {
   const content = body.messages.at(-1)?.content ?? [];
   return typeof content === 'string' ? [] : content.filter((block) => block.type === 'tool_result');
@@ -142,7 +139,7 @@ function stream(response: ServerResponse, events: WireEvent[], how: 'end' | 'res
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
   if (how === 'error') response.end(`${wire}event: error\ndata: ${JSON.stringify(error)}\n\n`);
   else if (how === 'end') response.end(wire);
-  // Only what has left can be followed by a reset.
+  // A reset must not overtake the data.
   else response.write(wire, () => response.socket?.resetAndDestroy());
 }
 

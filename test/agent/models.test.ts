@@ -5,7 +5,7 @@ import { fixtureServer } from '../helpers/switchboard.ts';
 import { API_KEY, calls, resultsIn, says, startMessagesApi } from './messages-api.ts';
 import { openScene } from './scene.ts';
 
-/** A client with nothing more than what is asked of it. */
+/** A client with only the required methods. */
 function clientWith(answer: () => Promise<Anthropic.Message>): ClaudeClient & { asked: object[] } {
   const asked: object[] = [];
   return {
@@ -19,8 +19,8 @@ function clientWith(answer: () => Promise<Anthropic.Message>): ClaudeClient & { 
   };
 }
 
-describe('a client of your own', () => {
-  it('is used for Claude, in place of the usual one', async () => {
+describe('a custom client', () => {
+  it('is used for Claude instead of the default one', async () => {
     await using api = await startMessagesApi([calls({ name: 'count' }), says('Done.')]);
     const client: ClaudeClient = new Anthropic({ apiKey: API_KEY, baseURL: api.url });
     await using agent = new AiAgent({
@@ -31,7 +31,7 @@ describe('a client of your own', () => {
     expect(resultsIn(api.requests.items[1]!)).toHaveLength(1);
   });
 
-  it('needs `messages.stream`, and no package of Anthropic’s', async () => {
+  it('needs only `messages.stream`, and no package of Anthropic’s', async () => {
     const client = clientWith(async () => says('hello'));
     await using agent = new AiAgent({ model: 'mine', client, maxTokens: 9 });
     expect((await agent.chat('hello')).text).toBe('hello');
@@ -40,28 +40,28 @@ describe('a client of your own', () => {
 
   it.each<[string, object, object]>([
     [
-      'is refused',
+      'is rejected',
       { status: 403, headers: {}, error: { error: { type: 'permission_error', message: 'not yours' } } },
       { code: 'model_refused', message: expect.stringContaining('not yours (403 permission_error)') },
     ],
     [
-      'is told to wait',
+      'is rate limited',
       { status: 429, headers: {}, error: { message: 'Too many requests' } },
       { code: 'model_unavailable', message: expect.stringContaining('429 Too many requests') },
     ],
     [
-      'does not get through',
+      'cannot connect',
       { status: undefined, headers: undefined },
       { code: 'model_unavailable', message: expect.stringContaining('cannot be reached: 429 Too many') },
     ],
-  ])('whose errors are of classes of its own is understood where it %s', async (_what, facts, expected) => {
+  ])('with its own error classes is understood if it %s', async (_what, facts, expected) => {
     const client = clientWith(() => Promise.reject(Object.assign(new Error('429 Too many requests'), facts)));
     await using agent = new AiAgent({ model: 'mine', client });
     await expect(agent.chat('hello')).rejects.toMatchObject(expected);
     expect(client.asked).toHaveLength(1);
   });
 
-  it('leaves no room for a key or an address', () => {
+  it('rejects a key and a base URL', () => {
     const client = clientWith(async () => says('hello'));
     for (const access of [{ apiKey: 'k' }, { baseUrl: 'http://127.0.0.1:1' }]) {
       expect(() => new ClaudeModel({ model: 'mine', client, ...access })).toThrow(/no effect with `client`/);
@@ -71,8 +71,8 @@ describe('a client of your own', () => {
   });
 });
 
-describe('a model of your own', () => {
-  it('gets the conversation and the tools, and may call them', async () => {
+describe('a custom model', () => {
+  it('gets the conversation and the tools, and can call them', async () => {
     const seen: unknown[] = [];
     const model: Model = {
       name: 'mine',

@@ -21,7 +21,7 @@ const shout = nativeTool({
   },
 });
 
-/** The only run of a project, when so many calls of it are recorded: those of clients are written behind their back. */
+/** The only run of a project, once this many of its calls are recorded: client calls are recorded in the background. */
 async function onlyRun(project: TestProject, calls: number): Promise<RunDetails> {
   for (;;) {
     const { runs } = await project.done<RunList>('GET /runs');
@@ -31,8 +31,8 @@ async function onlyRun(project: TestProject, calls: number): Promise<RunDetails>
   }
 }
 
-describe('the chats of an agent that uses a project', () => {
-  it('[P9] are runs of the project, with every tool call of theirs, native ones too', async () => {
+describe('the chats of an agent in a project', () => {
+  it('[P9] are runs of the project with all their tool calls, including native ones', async () => {
     const project = await site.project();
     await project.add('box');
     await project.done('PATCH ', { record_payloads: true });
@@ -74,7 +74,7 @@ describe('the chats of an agent that uses a project', () => {
     expect(scene.warnings).toEqual([]);
   });
 
-  it('are failed or cancelled where they are, and show no secret', async () => {
+  it('are recorded as failed or cancelled, without secrets', async () => {
     const project = await site.project();
     await project.done('PUT /secrets/TOKEN', { value: 'a-very-secret-value' });
     const user = new AbortController();
@@ -96,7 +96,7 @@ describe('the chats of an agent that uses a project', () => {
     });
   });
 
-  it('of another project take no call, and neither do those that are over', async () => {
+  it('accept no calls from another project or after their end', async () => {
     const [one, other] = [await site.project(), await site.project()];
     const { id } = await one.done<{ id: string }>('POST /runs', { agent: 'a', model: 'm', input: 'x' });
     const call = {
@@ -119,7 +119,7 @@ describe('the chats of an agent that uses a project', () => {
     });
     await one.done(`PATCH /runs/${id}`, { status: 'failed', error: { code: 'x', message: 'y' } });
     expect(await one.ask(`PATCH /runs/${id}`, { status: 'completed' })).toMatchObject({ status: 404 });
-    // What goes through the gateway says of itself whose it is, and that is looked at too.
+    // Gateway calls name their run themselves, so the project is checked there too.
     await other.add('box');
     const session = await other.session();
     const meta = { 'dev.switchboard/run': { id, step: 2 } };

@@ -17,22 +17,22 @@ const shown: [what: string, given: Content, told: Content][] = [
     { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } },
   ],
   [
-    'an image with line breaks in it',
+    'an image with line breaks',
     { type: 'image', mimeType: 'image/png', data: `${pixel.slice(0, 60)}\n${pixel.slice(60)}` },
     { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } },
   ],
   [
-    'an image of another kind than its server says',
+    'an image with a wrong type',
     { type: 'image', mimeType: 'image/jpeg', data: pixel },
     { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } },
   ],
   [
-    'an image of a kind that Claude does not see',
+    'an image of a type that Claude does not support',
     { type: 'image', mimeType: 'image/svg+xml', data: base64('<svg/>') },
     { type: 'text', text: '[image of type image/svg+xml: it cannot be shown here]' },
   ],
   [
-    'an image that is none',
+    'an invalid image',
     { type: 'image', mimeType: 'image/png', data: '?!' },
     { type: 'text', text: '[image, image/png: it is not valid base64]' },
   ],
@@ -42,12 +42,12 @@ const shown: [what: string, given: Content, told: Content][] = [
     { type: 'text', text: '[audio, audio/wav, 3 bytes: it cannot be shown here]' },
   ],
   [
-    'a resource of text',
+    'a text resource',
     { type: 'resource', resource: { uri: 'note:1', mimeType: 'text/plain', text: 'buy milk' } },
     { type: 'text', text: 'Resource note:1:\nbuy milk' },
   ],
   [
-    'a resource of text in base64',
+    'a text resource in base64',
     { type: 'resource', resource: { uri: 'note:2', mimeType: 'application/json', blob: base64('{"ä":1}') } },
     { type: 'text', text: 'Resource note:2:\n{"ä":1}' },
   ],
@@ -61,12 +61,12 @@ const shown: [what: string, given: Content, told: Content][] = [
     },
   ],
   [
-    'a resource that is an image',
+    'an image resource',
     { type: 'resource', resource: { uri: 'dot', mimeType: 'image/png', blob: pixel } },
     { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } },
   ],
   [
-    'a resource of bytes',
+    'a binary resource',
     { type: 'resource', resource: { uri: 'zip:1', mimeType: 'application/zip', blob: base64('PK') } },
     { type: 'text', text: '[resource zip:1, application/zip, 2 bytes: it cannot be shown here]' },
   ],
@@ -76,23 +76,23 @@ const shown: [what: string, given: Content, told: Content][] = [
     { type: 'text', text: 'Link to resource note:3 (third; a note; text/plain)' },
   ],
   [
-    'what nobody knows yet',
+    'an unknown type',
     { type: 'hologram', depth: 3 },
     { type: 'text', text: '{"type":"hologram","depth":3}' },
   ],
 ];
 
-describe('what a tool gives', () => {
-  it.each(shown)('reaches Claude as it takes it: %s', async (_what, given, told) => {
+describe('a tool result', () => {
+  it.each(shown)('is converted for Claude: %s', async (_what, given, told) => {
     expect((await giving({ content: [given] })).content).toEqual([told]);
   });
 
-  it('reaches Claude in its order', async () => {
+  it('keeps its order', async () => {
     const { content } = await giving({ content: shown.map(([, given]) => given) });
     expect(content).toEqual(shown.map(([, , told]) => told));
   });
 
-  it('is shown as structured content where there is no text', async () => {
+  it('uses structured content if it has no text', async () => {
     const structuredContent = { total: 3, names: ['a'] };
     const told = { type: 'text', text: JSON.stringify(structuredContent) };
     expect((await giving({ content: [], structuredContent })).content).toEqual([told]);
@@ -100,7 +100,7 @@ describe('what a tool gives', () => {
     expect((await giving(both)).content).toEqual([{ type: 'text', text: 'three' }]);
   });
 
-  it('is never nothing', async () => {
+  it('is never empty', async () => {
     expect(await giving({ content: [] })).toMatchObject({
       content: [{ type: 'text', text: 'The tool returned no output.' }],
     });
@@ -110,12 +110,12 @@ describe('what a tool gives', () => {
     });
   });
 
-  it('is an error where the tool says so', async () => {
+  it('is an error if the tool says so', async () => {
     const failure = { content: [{ type: 'text', text: 'no such recipe' }], isError: true };
     expect(await giving(failure)).toMatchObject({ is_error: true, content: failure.content });
   });
 
-  it('is cut where it is too long, with a note, and never in the middle of a character', async () => {
+  it('is truncated with a note, never inside a character', async () => {
     const content = [
       { type: 'text', text: 'x'.repeat(60) },
       { type: 'image', mimeType: 'image/png', data: pixel },
@@ -131,15 +131,15 @@ describe('what a tool gives', () => {
     ]);
   });
 
-  it('is a note in place of an image that is larger than Claude takes', async () => {
+  it('has a note instead of an image that is too large for Claude', async () => {
     const data = 'A'.repeat(5 * 1024 * 1024 + 4);
     const { content } = await giving({ content: [{ type: 'image', mimeType: 'image/png', data }] });
     expect(content).toEqual([{ type: 'text', text: expect.stringContaining('it is too large to be shown') }]);
   });
 });
 
-describe('a call that fails', () => {
-  it('gives Claude the error of the server', async () => {
+describe('a failed call', () => {
+  it('gives Claude the server’s error', async () => {
     const input = { code: -32602, message: 'no such stove' };
     await using scene = await openScene([calls({ name: 'refuse', input }), says('Sorry.')], () => ({
       servers: { kitchen: fixtureServer('returns-errors') },
@@ -151,7 +151,7 @@ describe('a call that fails', () => {
     ]);
   });
 
-  it('is an error where the server takes too long', async () => {
+  it('fails when the server times out', async () => {
     await using scene = await openScene([calls({ name: 'hang' }), says('Sorry.')], () => ({
       servers: { slow: { ...fixtureServer('hangs-in-call'), timeoutMs: 50 } },
     }));

@@ -10,11 +10,11 @@ export interface Scene extends AsyncDisposable {
   agent: AiAgent;
   witness: Witness;
   warnings: string[];
-  /** The records of processes that were not given back. */
+  /** The records of processes that have not ended. */
   records(): Promise<string[]>;
 }
 
-/** An agent with the stand-in of Claude's API, a witness for its servers, and a home of its own. */
+/** An agent with a stand-in for Claude's API, a witness for its servers, and its own home folder. */
 export async function openScene(
   script: Script,
   optionsFor: (witness: Witness) => Omit<AiAgentOptions, 'model'> = () => ({}),

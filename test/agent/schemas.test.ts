@@ -14,8 +14,8 @@ const shapes = {
   ],
 };
 
-describe('a tool whose schema Claude’s API refuses', () => {
-  it('is offered with another, and called with the arguments that it knows', async () => {
+describe('a tool whose schema Claude’s API rejects', () => {
+  it('is offered with a valid schema, and called with its original arguments', async () => {
     const script = [
       calls({ name: 'find', input: { filter_id_: 'x', more: 1 } }),
       says('Found.'),
@@ -31,7 +31,7 @@ describe('a tool whose schema Claude’s API refuses', () => {
       { input_schema: { properties: { filter_id_: { type: 'string' }, all: { const: true } } } },
     ]);
     expect(resultsIn(second!)).toMatchObject([{ content: [{ text: JSON.stringify(own) }] }]);
-    // Claude is shown its own call again as it made it, also by who does not have Claude's own words any more.
+    // Claude sees its call as it made it, even if the history has lost Claude's original content.
     const history = result.messages.map(({ role, content }) => ({ role, content })) as typeof result.messages;
     await scene.agent.chat('again', { history });
     for (const { body } of scene.api.requests.items.slice(1)) {
@@ -40,7 +40,7 @@ describe('a tool whose schema Claude’s API refuses', () => {
     expect(scene.warnings).toEqual([]);
   });
 
-  it('is left out with a warning that names it where it asks for no object, and the others are offered', async () => {
+  it('is skipped with a warning if its input is no object, and the others are offered', async () => {
     await using scene = await openScene([says('one'), says('two')], () => ({
       nativeTools: [tool('plain', { type: 'string' }), tool('good', { type: 'object' })],
     }));
@@ -51,7 +51,7 @@ describe('a tool whose schema Claude’s API refuses', () => {
     for (const { body } of scene.api.requests.items) expect(body.tools).toMatchObject([{ name: 'good' }]);
   });
 
-  it('is left out where the API refuses it for a reason that nobody knew of, once and for all', async () => {
+  it('is skipped for good if the API rejects it for an unforeseen reason', async () => {
     const refusal =
       'tools.1.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12';
     const script = [

@@ -4,8 +4,8 @@ import { Witness } from '../helpers/witness.ts';
 import { calls, resultsIn, says } from './messages-api.ts';
 import { openScene } from './scene.ts';
 
-describe('an agent that uses a project of a running Switchboard', () => {
-  it('has its tools under the names that they have there, and calls them', async () => {
+describe('an agent in a project of a running Switchboard', () => {
+  it('has the tools of the project under their names there, and calls them', async () => {
     await using witness = await Witness.open();
     const mcpServers = {
       a: fixtureServer('echoes-requests', {}, 'a', 'look', 'only_a'),
@@ -42,7 +42,7 @@ describe('an agent that uses a project of a running Switchboard', () => {
     await witness.sees('slow', 'notifications/cancelled');
   });
 
-  it('fails where there is no Switchboard', async () => {
+  it('fails without a Switchboard', async () => {
     await using scene = await openScene([], () => ({ url: 'http://127.0.0.1:1/mcp' }));
     await expect(scene.agent.chat('hello')).rejects.toMatchObject({ code: 'server_start_failed' });
   });

@@ -25,7 +25,7 @@ describe('the tools of an agent', () => {
     );
   });
 
-  it('[M4] know their servers, and native ones belong to `native`', async () => {
+  it('[M4] have their server, and native ones belong to `native`', async () => {
     await using scene = await openScene([], () => ({ ...twoServers(), nativeTools: [displayRecipe()] }));
     await scene.agent.start();
     const owners = Object.fromEntries(scene.agent.tools().map(({ name, server }) => [name, server]));
@@ -36,7 +36,7 @@ describe('the tools of an agent', () => {
     });
   });
 
-  it('[M5] of one name are one tool: a warning is given, and the later one wins', async () => {
+  it('[M5] with the same name become one: the later one wins, with a warning', async () => {
     await using scene = await openScene([calls({ name: 'look' }), says('done')], () => ({
       servers: {
         first: fixtureServer('echoes-requests', {}, 'first', 'look', 'alone'),
@@ -52,7 +52,7 @@ describe('the tools of an agent', () => {
     expect(JSON.stringify(resultsIn(second!))).toContain('\\"name\\":\\"second\\"');
   });
 
-  it('[M5] of a server are hidden by native ones of the same name, with a warning', async () => {
+  it('[M5] are hidden by native ones of the same name, with a warning', async () => {
     await using scene = await openScene([calls({ name: 'fetch' }), says('done')], () => ({
       ...twoServers(),
       nativeTools: [nativeTool({ name: 'fetch', input: { type: 'object' }, run: () => 'natively' })],
@@ -64,7 +64,7 @@ describe('the tools of an agent', () => {
     expect(resultsIn(scene.api.requests.items[1]!)[0]?.content).toEqual([{ type: 'text', text: 'natively' }]);
   });
 
-  it('[M6] are called on the server that has them, and Claude gets the result', async () => {
+  it('[M6] are called on their server, and Claude gets the result', async () => {
     const script = [calls({ name: 'echo', input: { text: 'soup' } }), says('It is soup.')];
     await using scene = await openScene(script, (witness) => ({
       servers: {
@@ -82,7 +82,7 @@ describe('the tools of an agent', () => {
     expect(result.toolCalls).toMatchObject([{ name: 'echo', server: 'recipes', step: 1, isError: false }]);
   });
 
-  it('[M7] run in the process where they are native, without any MCP call', async () => {
+  it('[M7] run in the process if they are native, without any MCP call', async () => {
     const shown: unknown[] = [];
     const display = displayRecipe((recipe) => shown.push(recipe));
     const script = [calls({ name: 'display_recipe', input: { title: 'Soup', portions: '4' } }), says('done')];
@@ -100,7 +100,7 @@ describe('the tools of an agent', () => {
     expect(scene.witness.seenBy('recipes', 'tools/call')).toEqual([]);
   });
 
-  it('[M8] that nobody has give Claude the error `Unknown tool: {name}`', async () => {
+  it('[M8] that do not exist give Claude the error `Unknown tool: {name}`', async () => {
     await using scene = await openScene([calls({ name: 'nobody_has_it' }), says('Sorry.')], twoServers);
     const result = await scene.agent.chat('do it');
     expect(resultsIn(scene.api.requests.items[1]!)).toMatchObject([
@@ -110,7 +110,7 @@ describe('the tools of an agent', () => {
     expect(result.toolCalls).toMatchObject([{ server: undefined, isError: true }]);
   });
 
-  it('are only those that it may use, by name or pattern; the others are unknown to it', async () => {
+  it('are limited by name or pattern; the others are unknown', async () => {
     await using scene = await openScene([calls({ name: 'delete_recipe' }), says('Sorry.')], () => ({
       ...twoServers(),
       tools: ['*_recipes', 'fetch', 'get_*'],
@@ -122,7 +122,7 @@ describe('the tools of an agent', () => {
     expect(JSON.stringify(resultsIn(second!))).toContain('Unknown tool: delete_recipe');
   });
 
-  it('are offered anew in a later step when a server has changed them', async () => {
+  it('are updated in a later step when a server has changed them', async () => {
     const offersFresh = ({ body }: { body: { tools?: unknown } }) =>
       JSON.stringify(body.tools).includes('"fresh"');
     let isCalled = false;
@@ -131,7 +131,7 @@ describe('the tools of an agent', () => {
         if (index === 0) return calls({ name: 'add', input: { name: 'fresh' } });
         if (isCalled) return says('done');
         isCalled = offersFresh(request);
-        // The list is asked for while the chat goes on.
+        // The list is fetched while the chat continues.
         return calls(isCalled ? { name: 'fresh' } : { name: 'echo', input: { text: 'in between' } });
       },
       (witness) => ({ servers: { box: fixtureServer('toolbox', witness.env('box')) }, maxSteps: 1_000 }),
@@ -143,7 +143,7 @@ describe('the tools of an agent', () => {
 });
 
 describe('a native tool', () => {
-  it('gets only what its schema lets through; Claude is told what is wrong', async () => {
+  it('receives only valid input; Claude gets the validation errors', async () => {
     const script = [calls({ name: 'display_recipe', input: { portions: 'many' } }), says('Sorry.')];
     await using scene = await openScene(script, () => ({ nativeTools: [displayRecipe()] }));
     await scene.agent.chat('show it');
@@ -152,7 +152,7 @@ describe('a native tool', () => {
     expect(JSON.stringify(result?.content)).toMatch(/The arguments are invalid. title: .*portions: /);
   });
 
-  it('that throws gives Claude an error', async () => {
+  it('gives Claude an error when it throws', async () => {
     const broken = nativeTool({
       name: 'broken',
       input: { type: 'object' },
@@ -169,7 +169,7 @@ describe('a native tool', () => {
     ]);
   });
 
-  it('is offered with the schema of zod as JSON Schema', async () => {
+  it('is offered with its zod schema as JSON Schema', async () => {
     await using scene = await openScene([says('hello')], () => ({ nativeTools: [displayRecipe()] }));
     await scene.agent.chat('hello');
     expect(scene.api.requests.items[0]?.body.tools).toMatchObject([

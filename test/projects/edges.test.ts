@@ -58,7 +58,7 @@ describe('unusual configurations', () => {
     );
   });
 
-  it('servers of a project run without access to the database and the keys', async () => {
+  it('servers of a project run in an empty folder, apart from the database and the keys', async () => {
     const project = await site.project();
     await project.done('POST /servers', {
       name: 'here',
@@ -124,7 +124,7 @@ describe('unusual configurations', () => {
 });
 
 describe('while Switchboard stops', () => {
-  it('it starts nothing that another process adds', async () => {
+  it('starts nothing that another process adds, and exits', async () => {
     await using one = await Site.start('server');
     const { databaseUrl } = one.switchboard;
     await using two = await Site.start(
@@ -150,7 +150,7 @@ describe('while Switchboard stops', () => {
     expect(await exited).toEqual([0, null]);
   });
 
-  it('it ends a server test in progress', async () => {
+  it('ends a server test in progress', async () => {
     await using site = await Site.start('server');
     const project = await site.defaultProject();
     await project.done('POST /servers', {

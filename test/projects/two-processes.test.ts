@@ -22,7 +22,7 @@ describe('a change through another process on the same database', () => {
     there = use(await Site.start('server', { mcpServers: {} }, { env: key, url: proxy.url }));
   });
 
-  /** A project and a server that are created on the writer, with a client of the reader. */
+  /** A project with a server that is created `here`, and a client of it that is connected `there`. */
   async function start(
     server: Parameters<TestProject['add']>[1] = {},
   ): Promise<{ project: TestProject; remote: TestProject; client: TestClient }> {
