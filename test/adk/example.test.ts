@@ -41,7 +41,7 @@ async function expectRemembered(said: string, memory: string): Promise<void> {
   expect(JSON.parse(await readFile(memory, 'utf8'))).toMatchObject({ name: 'Ada Lovelace' });
 }
 
-/** What it printed. It ends by itself, so nothing of it is left open. */
+/** Returns the output. The example must exit without help, so it leaves nothing open. */
 async function runExample(args: string[], env: Record<string, string>): Promise<string> {
   const words = ['--conditions=switchboard-source', example, ...args];
   const { GEMINI_API_KEY: _, ...ours } = process.env;

@@ -7,7 +7,7 @@ import { type AdkToolsOptions, adkTools, type SwitchboardToolset } from '../../s
 
 type Response = Record<string, unknown>;
 
-/** The toolsets of a test file keep a record of their servers' processes, in a home of its own. */
+/** Sets a home folder for the process records of a test file's toolsets. */
 export async function openHome(): Promise<() => Promise<void>> {
   const home = await mkdtemp(join(tmpdir(), 'switchboard-adk-'));
   process.env.SWITCHBOARD_HOME = home;
@@ -17,7 +17,6 @@ export async function openHome(): Promise<() => Promise<void>> {
   };
 }
 
-/** A toolset that reports no warnings. */
 export function toolset(options: AdkToolsOptions): SwitchboardToolset {
   return adkTools({
     onWarning: (message) => {
@@ -28,14 +27,14 @@ export function toolset(options: AdkToolsOptions): SwitchboardToolset {
 }
 
 export interface Run {
-  /** What the tools gave, in the order in which they were called. */
+  /** The tool responses, in the order of the calls. */
   responses: Response[];
-  /** What the model was asked, turn by turn. */
+  /** The requests to the model, one per turn. */
   requests: LlmRequest[];
   text: string;
 }
 
-/** Has an agent with these tools work through what the model says. */
+/** Runs an agent with these tools and a scripted model. */
 export async function runAgent(
   tools: SwitchboardToolset,
   turns: ScriptedTurn[],
@@ -64,7 +63,7 @@ export function calls(name: string, args: Record<string, unknown> = {}): Scripte
   return [{ name, args }];
 }
 
-/** What a tool said, where it answered with one text. */
+/** The text of a tool response. */
 export function textIn(response: Response | undefined): string {
   const [first] = (response?.content ?? []) as { text?: string }[];
   if (first?.text === undefined) throw new Error(`no text in ${JSON.stringify(response)}`);

@@ -13,10 +13,10 @@ import {
 import { Witness } from '../helpers/witness.ts';
 import { calls, offeredIn, openHome, runAgent, textIn, toolset } from './scene.ts';
 
-// What it gives closes it again.
+// The returned function removes it after the tests.
 beforeAll(() => openHome());
 
-describe.concurrent('the tools of a project, in the ADK', () => {
+describe.concurrent('the tools of a project in the ADK', () => {
   it('keep their names, descriptions and schemas [P8]', async () => {
     await using switchboard = await startSwitchboard({ everything: referenceServer('everything', 'stdio') });
     await using tools = toolset({ url: projectOf(switchboard) });
@@ -40,7 +40,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     );
   });
 
-  it('are offered to the model, and its calls are forwarded and answered [P8]', async () => {
+  it('are offered to the model, and its calls reach their server and return results [P8]', async () => {
     await using switchboard = await startSwitchboard({
       one: fixtureServer('toolbox'),
       everything: referenceServer('everything', 'stdio'),
@@ -58,7 +58,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     expect(text).toBe('Done.');
   });
 
-  it('tell the model of a failure under `error`: of the tool, of the server, and of what it was given', async () => {
+  it('report failures under `error`: of the tool, of the server, and of the arguments', async () => {
     await using switchboard = await startSwitchboard({
       refusing: fixtureServer('returns-errors'),
       crashing: fixtureServer('crashes-in-call'),
@@ -95,7 +95,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('are those of now in every turn of the model [P8]', async () => {
+  it('are updated in every turn of the model [P8]', async () => {
     await using switchboard = await startSwitchboard({ growing: fixtureServer('grows-lists') });
     await using tools = toolset({ url: projectOf(switchboard) });
     expect((await tools.getTools()).map(({ name }) => name)).toEqual(['grow']);
@@ -106,13 +106,13 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     expect(textIn(responses[0])).toBe('grown by twig');
   });
 
-  it("have their servers' own names, dots and all, unless two clash or the model takes no such name [P8]", async () => {
+  it('keep the names of their servers, with dots, unless they clash or the model rejects them [P8]', async () => {
     const servers = { one: fixtureServer('grows-lists'), two: fixtureServer('toolbox') };
     await using switchboard = await startSwitchboard(servers);
     for (const source of [{ url: projectOf(switchboard) }, { servers }]) {
       await using tools = toolset(source);
       const before = await namesOf(tools);
-      // To whom a dot is no part of a name, the last one is the first.
+      // If dots were replaced, the last name would equal the first.
       const grown = ['b-one.x', 'a:b', 'née', 'b-one_x'];
       await runAgent(tools, [...grown.map((name) => calls('grow', { name })), 'Done.']);
       await toolsOnce(tools, ['grow', 'b-one.x', 'a:b', 'n_e', 'b-one_x', ...before.slice(1)]);
@@ -135,17 +135,17 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     expect(Number(textIn(after.responses[0]))).not.toBe(pid);
   });
 
-  it('fail while Switchboard is away, and work again after its restart, with the tools that it has then', async () => {
+  it('fail while Switchboard is down, and work again with its new tools after its restart', async () => {
     const port = String(await freePort());
     const options = { args: ['--port', port] };
     const servers = { one: fixtureServer('toolbox') };
     await using first = await startSwitchboard(servers, {}, options);
-    // It may be asked what it has just when it goes away.
+    // The tools may be listed while Switchboard goes down, which warns.
     await using tools = toolset({ url: projectOf(first), onWarning() {} });
     const before = await runAgent(tools, [calls('pid'), 'Done.']);
     const names = await namesOf(tools);
     await first.stop();
-    // Often enough to give up on a server, for which a Switchboard must not be taken.
+    // More failures than open the circuit breaker of a server, which must not apply to Switchboard.
     for (let run = 1; run <= 4; run++) {
       const during = await runAgent(tools, [calls('pid'), 'Done.']);
       expect(during.responses).toEqual([{ error: expect.any(String) }]);
@@ -161,7 +161,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     expect(textIn(after.responses[0])).not.toBe(textIn(before.responses[0]));
   });
 
-  it('come when Switchboard comes, where it was not there at first', async () => {
+  it('appear once Switchboard starts, if it was down at first', async () => {
     const port = await freePort();
     await using tools = toolset({ url: `http://127.0.0.1:${port}/mcp/default`, onWarning() {} });
     await expect(tools.getTools()).rejects.toThrow(`127.0.0.1:${port}`);
@@ -175,7 +175,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 });
 
 describe.concurrent('toolsets', () => {
-  it('of one project share a connection, until the last of them is stopped', async () => {
+  it('of one project share a connection until the last one is stopped', async () => {
     await using switchboard = await startSwitchboard({ growing: fixtureServer('grows-lists') });
     const url = projectOf(switchboard);
     await using one = toolset({ url });
@@ -195,7 +195,7 @@ describe.concurrent('toolsets', () => {
     await toolsOnce(three, ['grow', 'leaf']);
   });
 
-  it('with servers of their own start them once for all runs, and end them when they are stopped', async () => {
+  it('with their own servers start them once for all runs, and end them when they are stopped', async () => {
     await using witness = await Witness.open();
     await using tools = toolset({
       servers: {
@@ -215,13 +215,13 @@ describe.concurrent('toolsets', () => {
     expect(witness.seenBy('one', 'start')).toHaveLength(1);
   });
 
-  it('give back what they do not keep, once no run needs it, and wake for the next one', async () => {
+  it('release their servers once no run needs them, and start them for the next run', async () => {
     await using witness = await Witness.open();
     await using tools = toolset({
       servers: { counting: fixtureServer('reports-calls', witness.env('counting')) },
       keepMs: 0,
     });
-    // The first run ends, and closes the toolset, while a call of the second is under way.
+    // The first run ends and closes the toolset while a call of the second is in flight.
     const second = runAgent(tools, [calls('work', { text: 'long' }), 'Done.']);
     const { pid } = await witness.sees('counting', 'work');
     await runAgent(tools, [calls('whoami'), 'Done.']);
@@ -232,7 +232,7 @@ describe.concurrent('toolsets', () => {
     expect(JSON.parse(textIn(third.responses[0])).pid).not.toBe(pid);
   });
 
-  it('have the tools that their filter lets through: of a list, none of an empty one, and of a predicate', async () => {
+  it('filter their tools by a list, an empty list or a predicate', async () => {
     const servers = { one: fixtureServer('toolbox') };
     await using listed = toolset({ servers, filter: ['p*', 'add'] });
     await using none = toolset({ servers, filter: [] });
@@ -243,7 +243,7 @@ describe.concurrent('toolsets', () => {
     expect(offeredIn(requests[0]!)).toEqual(['pid', 'log', 'add']);
   });
 
-  it('give the ADK plain numbers, whatever they look like on the wire', async () => {
+  it('give the ADK plain numbers for any notation on the wire', async () => {
     await using tools = toolset({ servers: { exacting: fixtureServer('writes-unusual-numbers') } });
     const { requests, responses } = await runAgent(tools, [calls('measure'), 'Done.']);
     expect(responses).toEqual([
@@ -255,7 +255,7 @@ describe.concurrent('toolsets', () => {
     ]);
   });
 
-  it('are refused with neither or both of `url` and `servers`, and with what is no URL', () => {
+  it('require exactly one of `url` and `servers`, and a valid URL', () => {
     expect(() => adkTools({})).toThrow('either `url`');
     expect(() => adkTools({ url: 'http://127.0.0.1:1/mcp', servers: {} })).toThrow('either `url`');
     expect(() => adkTools({ url: 'default' })).toThrow('"default" is not a URL');
@@ -271,7 +271,7 @@ async function namesOf(tools: ReturnType<typeof adkTools>): Promise<string[]> {
   return (await tools.getTools()).map(({ name }) => name);
 }
 
-/** Settles when the toolset has these tools. There is no event for it in the ADK, so it is asked again and again. */
+/** Settles when the toolset has these tools. The ADK has no event for it, so this polls. */
 async function toolsOnce(tools: ReturnType<typeof adkTools>, names: string[]): Promise<void> {
   while ((await namesOf(tools)).join() !== names.join()) await new Promise(setImmediate);
 }

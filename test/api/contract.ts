@@ -25,19 +25,19 @@ interface Document {
 export interface Answer {
   status: number;
   headers: RawAnswer['headers'];
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   body: Record<string, unknown>;
 }
 
 interface Question {
-  /** What stands in the path in place of its parameters. */
+  /** The values of the path parameters. */
   at?: Record<string, string>;
   query?: string;
   headers?: Record<string, string>;
   body?: unknown;
 }
 
-/** Asks the API by its operations, and holds each answer against the document that it serves. */
+/** Calls the API by operation id, and checks each response against the OpenAPI document. */
 export class Contract {
   /** Such as 'createServer 201'. */
   readonly seen = new Set<string>();
@@ -59,13 +59,12 @@ export class Contract {
     }
   }
 
-  /** `url` is that of the API. */
   static async read(url: string): Promise<Contract> {
     const { text } = await exchange(`${url}/openapi.json`, { method: 'GET' });
     return new Contract(url, JSON.parse(text) as Document);
   }
 
-  /** All answers that the document has a status for. */
+  /** All documented responses, by operation and status. */
   get promised(): string[] {
     return [...this.operations].flatMap(([id, { operation }]) =>
       Object.keys(operation.responses)
@@ -92,7 +91,6 @@ export class Contract {
     return { status: answer.status, headers: answer.headers, body: answered };
   }
 
-  /** Of a schema by its name. */
   checkValue(schema: string, value: unknown): void {
     this.expectValid(schema, this.validatorOf(`#/components/schemas/${schema}`), value);
   }

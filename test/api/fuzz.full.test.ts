@@ -7,7 +7,7 @@ import { type AnyRequest, anyRequest } from './requests.ts';
 import { openScene } from './scene.ts';
 
 describe('the API of the real program', () => {
-  it('answers whatever is sent, and goes on', async () => {
+  it('responds to any input, and keeps running', async () => {
     await using scene = await openScene();
     const statuses = new Set<number>();
     await fc.assert(

@@ -7,7 +7,7 @@ const many = <Item>(item: (index: number) => Item) =>
   Array.from({ length: 1_001 }, (_, index) => item(index));
 const entry = { command: 'x' };
 
-/** What no request may bring in another way either. */
+/** Other requests reject these too. */
 const refused: Record<string, object> = {
   'a server by the name of .': { '.': entry },
   'a server by the name of ..': { '..': entry },
@@ -19,7 +19,7 @@ const refused: Record<string, object> = {
   'more than 1000 servers': Object.fromEntries(many((index) => [`server-${index}`, entry])),
 };
 
-describe('an import does not bring', () => {
+describe('an import rejects', () => {
   let switchboard: RunningSwitchboard;
   setUp(async (use) => {
     switchboard = use(await startSwitchboard({}, {}, { database: 'shared' }));

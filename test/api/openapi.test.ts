@@ -14,7 +14,7 @@ const manifest = (version: string, ...names: string[]) => ({
   mcp: { servers: names.map((name) => ({ name, transport: 'http', url: `http://127.0.0.1:1/${version}` })) },
 });
 
-describe('the document of the API, held against its answers', () => {
+describe('the OpenAPI document', () => {
   let switchboard: RunningSwitchboard;
   let contract: Contract;
   let model: MessagesApi;
@@ -31,7 +31,7 @@ describe('the document of the API, held against its answers', () => {
   });
 
   const ask: Contract['ask'] = (...question) => contract.ask(...question);
-  /** The answer, which has to have this status; an error has to have this code too. */
+  /** The response, which must have this status, and this code if it is an error. */
   const gets = async (status: number, ...[operation, question]: Parameters<Contract['ask']>) => {
     const answer = await ask(operation, question);
     expect(answer.status, JSON.stringify(answer.body)).toBe(status);
@@ -46,7 +46,7 @@ describe('the document of the API, held against its answers', () => {
     };
   };
 
-  it('has them right for Switchboard itself', async () => {
+  it('matches the responses about Switchboard', async () => {
     const { body } = await gets(200, 'getStatus');
     expect(body.database).toEqual({ mode: 'server', connected: true, error: null });
     await gets(200, 'getOpenapi');
@@ -54,7 +54,7 @@ describe('the document of the API, held against its answers', () => {
     await fails('invalid_input', 'getOpenapi', { query: '?x' });
   });
 
-  it('has them right for projects', async () => {
+  it('matches the responses about projects', async () => {
     const at = { project: 'web' };
     const { headers, body: made } = await gets(201, 'createProject', { body: { name: 'web' } });
     expect(headers.location).toBe(`/api/v1/projects/${made.id}`);
@@ -83,7 +83,7 @@ describe('the document of the API, held against its answers', () => {
     await fails('unknown_project', 'changeProject', { at, body: { description: 'Gone' } });
   });
 
-  it('has them right for servers', async () => {
+  it('matches the responses about servers', async () => {
     const at = { name: 'made' };
     const { headers, body: made } = await gets(201, 'createServer', { body: stdio });
     expect(headers.location).toBe('/api/v1/projects/default/servers/made');
@@ -132,7 +132,7 @@ describe('the document of the API, held against its answers', () => {
     await fails('not_found', 'removeServer', { at });
   });
 
-  it('has them right for the events of servers', async () => {
+  it('matches the events of servers', async () => {
     const response = await openExchange(contract.urlOf('followServers'), { method: 'GET' });
     expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/event-stream']);
     const stream = new EventStream(response);
@@ -148,7 +148,7 @@ describe('the document of the API, held against its answers', () => {
     await fails('unknown_project', 'followServers', { at: { project: 'nowhere' } });
   });
 
-  it('has them right for tools', async () => {
+  it('matches the responses about tools', async () => {
     const { body } = await gets(200, 'listTools');
     expect(body.tools).toContainEqual(
       expect.objectContaining({ qualified_name: 'box__echo', server: 'box' }),
@@ -163,7 +163,7 @@ describe('the document of the API, held against its answers', () => {
     await fails('unknown_project', 'listTools', { at: { project: 'nowhere' } });
   });
 
-  it('has them right for secrets', async () => {
+  it('matches the responses about secrets', async () => {
     const at = { secret: 'TOKEN' };
     const { headers } = await gets(201, 'putSecret', { at, body: { value: 'open sesame' } });
     expect(headers.location).toBe('/api/v1/projects/default/secrets/TOKEN');
@@ -180,7 +180,7 @@ describe('the document of the API, held against its answers', () => {
     await fails('not_found', 'removeSecret', { at });
   });
 
-  it('has them right for products', async () => {
+  it('matches the responses about products', async () => {
     const { headers, body } = await gets(201, 'installProduct', { body: manifest('1', 'one', 'two') });
     expect(headers.location).toBe('/api/v1/projects/default/products/kit');
     expect(body).toMatchObject({ added: ['one', 'two'], changed: [], removed: [], unchanged: [] });
@@ -197,10 +197,10 @@ describe('the document of the API, held against its answers', () => {
     await fails('not_found', 'removeProduct', { at: { product: 'kit' } });
   });
 
-  it('has them right for imports', async () => {
+  it('matches the responses about imports', async () => {
     const body = { mcpServers: { one: missing.config, two: { url: 'http://127.0.0.1:1/' } } };
     expect((await gets(201, 'importServers', { body })).body).toMatchObject({ imported: ['one', 'two'] });
-    // What is there already, as it is, is no conflict.
+    // An identical server is no conflict.
     expect((await gets(201, 'importServers', { body })).body).toMatchObject({ imported: [] });
     const other = { mcpServers: { ...body.mcpServers, two: { url: 'http://127.0.0.1:2/' } } };
     await fails('conflict', 'importServers', { body: other });
@@ -210,7 +210,7 @@ describe('the document of the API, held against its answers', () => {
     for (const name of ['one', 'two']) await gets(204, 'removeServer', { at: { name } });
   });
 
-  it('has them right for hosted servers', async () => {
+  it('matches the responses about hosted servers', async () => {
     const run = { name: 'hosted', command: box.command, args: box.args, provider: 'process' };
     const { headers, body: made } = await gets(201, 'createHosted', {
       body: { ...run, environment: { TOKEN: 'open sesame' }, resource_limits: { memory: '1G' } },
@@ -273,7 +273,7 @@ describe('the document of the API, held against its answers', () => {
     await fails('not_found', 'removeHosted', { at });
   });
 
-  it('has them right for records of calls', async () => {
+  it('matches the responses about call records', async () => {
     await gets(200, 'changeProject', { body: { record_payloads: true } });
     const session = await RawSession.open(switchboard.url);
     for (const text of ['first', 'second']) await session.callText('box__echo', { text });
@@ -291,7 +291,7 @@ describe('the document of the API, held against its answers', () => {
     await fails('invalid_input', 'listCalls', { query: '?cursor=made-up' });
   });
 
-  it('has them right for chats and runs', async () => {
+  it('matches the responses about chats and runs', async () => {
     await fails('missing_secret', 'chat', { body: { input: 'Hello?' } });
     await gets(201, 'putSecret', { at: { secret: 'ANTHROPIC_API_KEY' }, body: { value: API_KEY } });
     const { body: chat } = await gets(200, 'chat', { body: { input: 'Say it!', tools: ['echo'] } });
@@ -330,7 +330,7 @@ describe('the document of the API, held against its answers', () => {
     await gets(204, 'removeSecret', { at: { secret: 'ANTHROPIC_API_KEY' } });
   });
 
-  it('has them right for what is refused at the door', async () => {
+  it('matches the responses to rejected requests', async () => {
     const url = contract.urlOf('createProject');
     const send = async (path: string, request: object) => {
       const { status, headers, json } = await exchange(path, request);
@@ -347,14 +347,14 @@ describe('the document of the API, held against its answers', () => {
     expect(await send(url, { headers: json, body: '{"name": "x",}' })).toMatchObject({ status: 400 });
   });
 
-  it('was held against every answer that it has', () => {
+  it('has no response that these tests leave unchecked', () => {
     expect(contract.promised.filter((answer) => !contract.seen.has(answer))).toEqual([]);
     const failures = contract.promised.map((answer) => `${answer.split(' ')[0]} failure`);
     expect(failures.filter((answer) => !contract.seen.has(answer))).toEqual([]);
   });
 });
 
-it('holds where there is no database', async () => {
+it('matches the responses without a database', async () => {
   await using switchboard = await startSwitchboard({ box });
   const contract = await Contract.read(`${switchboard.baseUrl}/api/v1`);
   const { body } = await contract.ask('getStatus');

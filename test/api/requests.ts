@@ -1,21 +1,20 @@
 import fc from 'fast-check';
 
-/** A request to the API that may be anything, but is often almost right. */
+/** An arbitrary request to the API, often almost valid. */
 export interface AnyRequest {
   method: string;
-  /** Below /api/v1, as it is sent. */
+  /** Below /api/v1, as sent. */
   path: string;
   headers: Record<string, string>;
   body: string | Buffer | undefined;
 }
 
 const stdio = { name: 'made', transport: 'stdio', config: { command: 'x', args: [`\${TOKEN}`] } };
-// Nobody listens there.
+// Nothing listens there.
 const address = 'http://127.0.0.1:1/mcp';
 const remote = { name: 'remote', transport: 'http', config: { url: address, headers: { a: `\${TOKEN}` } } };
 const manifest = (version: string, ...servers: object[]) => ({ name: 'kit', version, mcp: { servers } });
 
-/** What each operation takes. */
 const bodies: Record<string, object[]> = {
   'POST /projects': [{ name: 'web' }, { name: 'web-2', description: 'x', retention_days: 3 }],
   'PATCH /projects/:project': [
@@ -40,7 +39,7 @@ const bodies: Record<string, object[]> = {
     { servers: { imported: { type: 'http', url: address } } },
     { name: 'io.x/registered', description: 'x', version: '1', remotes: [{ type: 'sse', url: address }] },
   ],
-  // Nobody has the key that it needs.
+  // The project lacks the key for this.
   'POST /projects/:project/chat': [
     { input: 'x', tools: ['*'], max_steps: 2 },
     { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }], stream: true },
@@ -97,7 +96,7 @@ const oddTexts = [
   ...['__proto__', 'constructor', 'toString', "'; DROP TABLE kb.projects; --", '${TOKEN', `\${}`, '\r\nx: y'],
   ...['x'.repeat(5_000), '00000000-0000-0000-0000-000000000000', 'null', 'ﬁ', 'e\u0301', '\u{10ffff}'],
 ];
-/** Not all of these can be decoded. */
+/** Some of these cannot be decoded. */
 const oddSteps = [
   '%',
   '%zz',
@@ -132,7 +131,7 @@ const oddTypes = [
 ];
 const oddVersions = ['*', '"1"', '"2"', '1', 'W/"1"', '"0"', '"1", "2"', '"999999999999999"', '""', '"1e3"'];
 
-/** Most often the first, so that what comes behind it is reached too. */
+/** Mostly the first, so that the code behind it is reached too. */
 function mostly<Value>(usual: fc.Arbitrary<Value>, odd: fc.Arbitrary<Value>, weight = 12) {
   return fc.oneof({ weight, arbitrary: usual }, odd);
 }
@@ -157,7 +156,7 @@ function insertStep(path: string, part: string, place: number): string {
   return steps.with(1 + (place % (steps.length - 1)), part).join('/');
 }
 
-/** Ways to spoil the text of a JSON object; not all of them spoil it for everybody. */
+/** Ways to corrupt the text of a JSON object; some leave it valid. */
 const spoilers: ((text: string, place: number, some: string) => string | Buffer)[] = [
   (text, place) => text.slice(0, place % text.length),
   (text) => text.replace('{', '{"name":"twice","name":"thrice",'),

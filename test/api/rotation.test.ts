@@ -10,12 +10,12 @@ import { Site } from '../projects/site.ts';
 const rotations = 20;
 const headers = { 'content-type': 'application/json' };
 
-it('has the secrets at hand for servers that connect while they are rotated', async () => {
+it('servers that connect during a key rotation get their secrets', async () => {
   await using switchboard = await startSwitchboard({}, {}, { database: 'shared' });
   const ask = (method: string, path: string, body?: object) =>
     exchange(`${switchboard.baseUrl}/api/v1${path}`, { method, headers, body });
   await ask('PUT', '/projects/default/secrets/TOKEN', { value: 'a secret' });
-  // Nobody listens there: that it was tried tells that the secret was there.
+  // Nothing listens there: an attempt to connect proves that the secret was available.
   const config = { url: 'http://127.0.0.1:1/', headers: { authorization: `\${TOKEN}` } };
   await ask('POST', '/projects/default/servers', { name: 'remote', transport: 'http', config });
 
@@ -39,7 +39,7 @@ it('has the secrets at hand for servers that connect while they are rotated', as
 });
 
 it.runIf(process.platform === 'linux')(
-  'leaves the old key and what it sealed as they are where no byte can be written, and says why',
+  'a failed write leaves the old key and the encrypted secrets unchanged, and says why',
   async () => {
     await using site = await Site.start('server');
     await site.done('PUT /projects/default/secrets/TOKEN', { value: 'a secret' });

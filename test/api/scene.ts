@@ -5,7 +5,7 @@ import { temporaryFolder } from '../helpers/cli.ts';
 import { exchange, RawSession } from '../helpers/raw-http.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
-/** The real program with one server, which finds no command that somebody makes up. */
+/** The real program with one server, and without commands that generated servers could run. */
 export interface Scene extends AsyncDisposable {
   switchboard: RunningSwitchboard;
   url: string;
@@ -53,7 +53,7 @@ export async function openScene(): Promise<Scene> {
   };
 }
 
-/** What tells of the inside of the program, or of its database. */
+/** Traces of the program or its database. */
 export const innards = /\\n\s+at |\bat \S+ \(|node:internal|\.[jt]s:\d|violates|relation \\?"/;
 
 async function checkThatNothingIsFound(url: string): Promise<void> {

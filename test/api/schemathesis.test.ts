@@ -1,7 +1,7 @@
 import { it } from 'vitest';
 import { trySchemathesis } from './schemathesis.ts';
 
-/** What takes longest to make up. */
+/** The slowest to generate. */
 const elaborate = [
   'createServer',
   'changeServer',
@@ -11,7 +11,7 @@ const elaborate = [
   'putSecret',
 ];
 
-it('the API answers schemathesis as its document says', (test) =>
+it('the API responds to schemathesis as documented', (test) =>
   trySchemathesis(test, {
     flags: [
       ...['--phases', 'fuzzing', '--max-examples', '1'],

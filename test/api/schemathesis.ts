@@ -8,7 +8,7 @@ import { openScene } from './scene.ts';
 
 interface Outcome {
   code: number;
-  /** What it says about it all, with requests to make by hand where something failed. */
+  /** Its report, with a command to repeat each failure. */
   said: string;
   exchanges: Exchange[];
 }
@@ -22,7 +22,7 @@ interface Archive {
   };
 }
 
-/** What has to be true of an answer, whatever was asked. */
+/** The checks for every response. */
 const checks = [
   'not_a_server_error',
   'status_code_conformance',
@@ -35,14 +35,14 @@ const checks = [
   'use_after_free',
 ];
 
-/** How much is tried: schemathesis.toml says what is everything. */
+/** How much to try; schemathesis.toml configures everything. */
 interface Extent {
   flags: string[];
   exchanges: number;
   operations: number;
 }
 
-/** The real program answers it as its document says, with at least so many exchanges and operations that came through. */
+/** Checks the real program against its document, with at least this many exchanges and successful operations. */
 export async function trySchemathesis(test: TestContext, { flags, ...least }: Extent): Promise<void> {
   const { command } = requirePart('schemathesis', test);
   await using scene = await openScene();
@@ -50,13 +50,13 @@ export async function trySchemathesis(test: TestContext, { flags, ...least }: Ex
   expect(code, said).toBe(0);
   exchanges.forEach(checkAnswer);
   expect(exchanges.length).toBeGreaterThan(least.exchanges);
-  // What is made up proves little unless it comes through.
+  // Generated requests prove little unless some succeed.
   const done = new Set(exchanges.filter(({ status }) => status < 300).map(kindOf));
   expect(done.size, [...done].join('\n')).toBeGreaterThan(least.operations);
   await scene.checkHealth();
 }
 
-/** Tries an API by its OpenAPI document. What it leaves behind goes into the folder. */
+/** Tests an API by its OpenAPI document. Reports are written to the folder. */
 async function run(program: string, document: string, folder: string, flags: string[]): Promise<Outcome> {
   const archive = join(folder, 'exchanges.har');
   const words = [
@@ -80,7 +80,7 @@ async function run(program: string, document: string, folder: string, flags: str
   return { code, said, exchanges };
 }
 
-/** Which operation it was, with * for every name. */
+/** The operation of a request, with * for every name. */
 function kindOf({ method, path }: Exchange): string {
   const steps = path.split('?')[0]!.split('/');
   return `${method} ${steps.map((step, index) => (index % 2 === 0 && index > 0 ? '*' : step)).join('/')}`;

@@ -14,7 +14,7 @@ const echo = (text: string, id?: string) => ({ name: 'echo', input: { text }, ..
 const usage = { input_tokens: 20, output_tokens: 10, cache_read_tokens: 4, cache_write_tokens: 6 };
 
 describe('a chat', () => {
-  it('[P9] gives the model the tools of the project, and the answers of their servers', async () => {
+  it('[P9] gives the model the tools of the project and the results of their servers', async () => {
     const talk = await scene.project([calls(echo('hello')), says('It said hello.')]);
     const chat = await talk.chat('Say hello!', { system: 'Be brief.', max_tokens: 77 });
     const [first, second] = talk.requests;
@@ -52,7 +52,7 @@ describe('a chat', () => {
     });
   });
 
-  it('that fails has what happened in its error, and can be gone on with', async () => {
+  it('has its history in the error when it fails, and can be continued', async () => {
     const refusal = { status: 400, error: { type: 'invalid_request_error', message: 'Not now.' } };
     const talk = await scene.project([calls(echo('hello')), refusal, says('It said hello.')]);
     const { status, body } = await talk.refused('Say hello!');
@@ -71,7 +71,7 @@ describe('a chat', () => {
     expect(text).toBe('It said hello.');
   });
 
-  it('can be followed as it goes on', async () => {
+  it('can be streamed', async () => {
     const talk = await scene.project([calls(echo('hello')), says('Done.')]);
     const stream = await talk.stream('Say hello!');
     expect(stream.response.headers['content-type']).toBe('text/event-stream');
@@ -87,7 +87,7 @@ describe('a chat', () => {
     expect(done).toMatchObject({ text: 'Done.', steps: 2, usage });
   });
 
-  it('goes on with the messages of one before', async () => {
+  it('continues an earlier conversation', async () => {
     const talk = await scene.project([calls(echo('one')), says('First.'), says('Second.')]);
     const asked = { role: 'user', content: 'One!' };
     const { messages } = await talk.chat('One!');
@@ -99,7 +99,7 @@ describe('a chat', () => {
     expect(said[2]!.content).toMatchObject([{ type: 'tool_result', content: [{ text: 'one' }] }]);
   });
 
-  it('offers only the tools that it names, by name or pattern', async () => {
+  it('offers only the tools that the request names, by name or pattern', async () => {
     const talk = await scene.project([calls({ name: 'pid' }, echo('hello', 'toolu_2')), says('Done.')]);
     const chat = await talk.chat('Go!', { tools: ['ech*', 'wait'] });
     const names = talk.requests[0]!.body.tools!.map((tool) => 'name' in tool && tool.name);
@@ -114,7 +114,7 @@ describe('a chat', () => {
     expect(recorded.find(({ tool }) => tool === 'echo')).toMatchObject({ server: 'box', status: 'ok' });
   });
 
-  it('does not offer a tool that was switched off', async () => {
+  it('does not offer a disabled tool', async () => {
     const talk = await scene.project([says('Hm.')]);
     await talk.project.done('PATCH /tools/pid', { enabled: false });
     await talk.chat('Go!');
@@ -123,7 +123,7 @@ describe('a chat', () => {
     expect(names).not.toContain('pid');
   });
 
-  it('ends at its limit of steps', async () => {
+  it('ends at its step limit', async () => {
     const talk = await scene.project(() => calls(echo('again')));
     const chat = await talk.chat('Go!', { max_steps: 3 });
     expect(chat).toMatchObject({ stop_reason: 'step_limit', steps: 3 });
@@ -131,7 +131,7 @@ describe('a chat', () => {
     expect((await talk.run(chat.run_id)).status).toBe('completed');
   });
 
-  it('needs the key of the model among the secrets of the project, and says so', async () => {
+  it('requires the model key among the secrets of the project, and says so', async () => {
     const talk = await scene.project([says('Hello.')]);
     await talk.project.done('DELETE /secrets/ANTHROPIC_API_KEY');
     const { status, body } = await talk.refused('Hello?');
@@ -145,7 +145,7 @@ describe('a chat', () => {
     expect((await talk.chat('Hello?', { api_key_secret: 'OTHER' })).text).toBe('Hello.');
   });
 
-  it('with a key that is not taken fails, as JSON and as a stream, and its run says why', async () => {
+  it('fails with a rejected key, as JSON and as a stream, and its run says why', async () => {
     const talk = await scene.project([says('Hello.')]);
     await talk.project.done('PUT /secrets/ANTHROPIC_API_KEY', { value: 'a-wrong-key' });
     const { status, body } = await talk.refused('Hello?');
@@ -170,7 +170,7 @@ describe('a chat', () => {
     ['tools', { input: 'x', tools: 'echo' }],
     ['base_url', { input: 'x', base_url: 'http://127.0.0.1' }],
     ['api_key_secret', { input: 'x', api_key_secret: 'a b' }],
-  ])('that is asked for wrongly is refused: %s %j', async (path, body) => {
+  ])('rejects an invalid request: %s %j', async (path, body) => {
     const project = await scene.site.defaultProject();
     const answer = await project.ask('POST /chat', body);
     expect(answer.status).toBe(400);

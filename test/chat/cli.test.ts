@@ -24,7 +24,7 @@ function wordsFor({ project, model }: Talk, ...words: string[]): string[] {
   return ['chat', project.name, ...words, '--model', model, '--url', scene.site.baseUrl];
 }
 
-/** Somebody at a terminal, who reads all that was said and shown so far. */
+/** A user at a terminal, with all output so far. */
 function sitDown({ project, model }: Talk) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const flags = { url: scene.site.baseUrl, model };
@@ -39,7 +39,7 @@ function readingOf(stream: PassThrough): Inbox<string> {
 }
 
 describe('switchboard chat', () => {
-  it('answers one question, with the tools of the project', async () => {
+  it('answers one question with the tools of the project', async () => {
     const talk = await scene.project([calls(echo), says('It said hello.')]);
     const { code, stdout, stderr } = await runCli(wordsFor(talk, 'Say', 'hello!', '--tool', 'ec*'));
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'It said hello.\n' });
@@ -47,7 +47,7 @@ describe('switchboard chat', () => {
     expect(talk.requests[0]!.body.tools).toHaveLength(1);
   });
 
-  it('answers what is piped in, and prints all of it as JSON', async () => {
+  it('answers piped input, and prints the result as JSON', async () => {
     const talk = await scene.project([says('Short.')]);
     const child = spawn(process.execPath, [mainProgram, ...wordsFor(talk, '--json')], { stdio: 'pipe' });
     child.stdin.end('A long\ntext.\n');
@@ -56,7 +56,7 @@ describe('switchboard chat', () => {
     expect(talk.requests[0]!.body.messages).toMatchObject([{ content: [{ text: 'A long\ntext.' }] }]);
   });
 
-  it('says how to set the key where it is missing', async () => {
+  it('says how to set a missing key', async () => {
     const talk = await scene.project([]);
     await talk.project.done('DELETE /secrets/ANTHROPIC_API_KEY');
     const { code, stdout, stderr } = await runCli(wordsFor(talk, 'Hello?'));
@@ -64,7 +64,7 @@ describe('switchboard chat', () => {
     expect(stderr).toContain('switchboard secret set ANTHROPIC_API_KEY --project');
   });
 
-  it('cancels the run when it is ended', async () => {
+  it('cancels the run on SIGINT', async () => {
     const talk = await scene.project(() => calls({ name: 'wait' }));
     await using cli = startCli(wordsFor(talk, 'Wait!'));
     await scene.site.witness.sees(talk.project.who('box'), 'waiting');
@@ -74,7 +74,7 @@ describe('switchboard chat', () => {
     expect(await talk.over(runs[0]!.id)).toMatchObject({ status: 'cancelled' });
   });
 
-  it('goes on with what was done when an answer fails', async () => {
+  it('keeps the finished steps when an answer fails', async () => {
     const refusal = { status: 400, error: { type: 'invalid_request_error', message: 'Not now.' } };
     const talk = await scene.project([calls(echo), refusal, says('Two.')]);
     const { over, stdin, said, noted } = sitDown(talk);
@@ -88,7 +88,7 @@ describe('switchboard chat', () => {
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user']);
   });
 
-  it('goes on on a terminal until it is closed; Ctrl-C ends an answer only', async () => {
+  it('runs on a terminal until it is closed; Ctrl-C ends only the answer', async () => {
     const talk = await scene.project([
       says('One.'),
       calls({ name: 'wait' }),
@@ -108,7 +108,7 @@ describe('switchboard chat', () => {
     await said.first((all) => all.includes('Two.\n'));
     stdin.end();
     await over;
-    // What failed is no part of the conversation.
+    // Failed answers are not part of the conversation.
     const texts = talk.requests[3]!.body.messages.map(
       ({ content }) => (content as { text: string }[])[0]!.text,
     );

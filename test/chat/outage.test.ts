@@ -6,7 +6,7 @@ import { proxyDatabase } from '../helpers/database-proxy.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { ChatSite, eventOf } from './scene.ts';
 
-describe('a chat while the database is away', () => {
+describe('a chat while the database is unreachable', () => {
   let database: TestDatabase;
   let proxy: Awaited<ReturnType<typeof proxyDatabase>>;
   let scene: ChatSite;
@@ -17,7 +17,7 @@ describe('a chat while the database is away', () => {
     scene = use(await ChatSite.start(proxy.url));
   });
 
-  /** There is no event for clients of the API: it is asked again and again. */
+  /** The API has no event for this, so it polls. */
   async function connectedIs(wanted: boolean): Promise<void> {
     for (;;) {
       const { database: now } = await scene.site.done<StatusView>('GET /status');
@@ -34,7 +34,7 @@ describe('a chat while the database is away', () => {
   }
   afterEach(comeBack);
 
-  it('is not begun', async () => {
+  it('is rejected', async () => {
     const talk = await scene.project([says('Hello.')]);
     await goAway();
     const { status, body } = await talk.refused('Hello?');
@@ -42,7 +42,7 @@ describe('a chat while the database is away', () => {
     expect(talk.requests).toEqual([]);
   });
 
-  it('is written down whole where it is back before the end', async () => {
+  it('is recorded completely if the database is back before the end', async () => {
     const talk = await scene.project([
       calls({ name: 'echo', input: { text: 'before' } }),
       calls({ name: 'wait' }),
@@ -54,7 +54,7 @@ describe('a chat while the database is away', () => {
     await scene.site.witness.sees(who, 'waiting');
     await goAway();
     scene.site.witness.tell(who, 'go');
-    // What was said and done in between had nowhere to go.
+    // The steps in between cannot be written yet.
     await scene.site.witness.severalOf(who, 'waiting', 2);
     await comeBack();
     scene.site.witness.tell(who, 'on');
@@ -69,7 +69,7 @@ describe('a chat while the database is away', () => {
     ]);
   });
 
-  it('fails where it cannot be written down', async () => {
+  it('fails if it cannot be recorded', async () => {
     const talk = await scene.project([calls({ name: 'wait' }), says('Done.')]);
     const who = talk.project.who('box');
     const stream = await talk.stream('Go!');

@@ -39,7 +39,7 @@ describe('runs', () => {
     const [, first, , second] = run.messages;
     const inRun = { run_id: run.id, client: 'chat', method: 'tools/call', server: 'box', replica: 1 };
     const text = (words: string) => ({ content: [{ type: 'text', text: words }] });
-    // Those of one step are called at the same time.
+    // The calls of one step run concurrently.
     const orderOf = ({ step, input }: (typeof run.tool_calls)[number]) => `${step} ${JSON.stringify(input)}`;
     const inOrder = run.tool_calls.toSorted((left, right) => (orderOf(left) < orderOf(right) ? -1 : 1));
     expect(inOrder).toMatchObject([
@@ -52,12 +52,12 @@ describe('runs', () => {
       [run.id],
     );
     expect(rows.map(({ step }) => step)).toEqual([1, 1, 2]);
-    // They stand among the calls of clients too.
+    // They are listed among the calls of clients too.
     const { calls: all } = await talk.project.done<{ calls: { run_id: string }[] }>('GET /calls');
     expect(all.map(({ run_id }) => run_id)).toEqual([run.id, run.id, run.id]);
   });
 
-  it('come in pages, the newest first, and are found in their project only', async () => {
+  it('are listed in pages, newest first, only in their project', async () => {
     const talk = await scene.project(() => says('Yes.'));
     const ids: string[] = [];
     for (const question of ['one', 'two', 'three']) ids.unshift((await talk.chat(question)).run_id);
@@ -77,7 +77,7 @@ describe('runs', () => {
     }
   });
 
-  it('show no secret, whoever spoke of it', async () => {
+  it('never show a secret', async () => {
     const secret = 'a-secret-that-nobody-shall-see';
     const talk = await scene.project([
       calls({ name: 'environment', input: { name: 'TOKEN', note: secret } }),
@@ -91,7 +91,7 @@ describe('runs', () => {
       says(`It is ${secret}.`),
     ]);
     const chat = await again.chat(`Is it ${secret}?`, { system: `Never say ${secret}.`, tools: names });
-    // The model has seen it, and whoever asked sees what it says.
+    // The model receives the secret, and the caller sees its answer unchanged.
     expect(resultsIn(again.requests[1]!)).toMatchObject([{ content: [{ text: secret }] }]);
     expect(chat.text).toBe(`It is ${secret}.`);
     const run = await again.run(chat.run_id);
@@ -106,7 +106,7 @@ describe('runs', () => {
     }
   });
 
-  it('keep no images and nothing large, and say what is missing', async () => {
+  it('omit images and large content with a note', async () => {
     const data = Buffer.alloc(3_000, 7).toString('base64');
     const long = 'x'.repeat(300_000);
     const resource = { uri: 'file:///a.pdf', mimeType: 'application/pdf', blob: data };
@@ -147,7 +147,7 @@ describe('runs', () => {
         },
       ],
     });
-    // Whoever asked has all of it.
+    // The caller gets everything.
     expect(chat.messages[1]).toMatchObject({
       content: [
         {
@@ -161,7 +161,7 @@ describe('runs', () => {
     });
   });
 
-  it('are cancelled when whoever asked goes, with the call that is under way', async () => {
+  it('are cancelled with the call in flight when the caller disconnects', async () => {
     const talk = await scene.project(() => calls({ name: 'wait' }));
     const stream = await talk.stream('Wait!');
     const id = String((await eventOf(stream, 'run')).run_id);
@@ -176,7 +176,7 @@ describe('runs', () => {
     expect(talk.requests).toHaveLength(1);
   });
 
-  it('are cancelled in the middle of what the model says, too', async () => {
+  it('are cancelled during a response of the model too', async () => {
     let gone: Promise<unknown> | undefined;
     const talk = await scene.project(({ gone: signal }) => {
       gone = new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -190,7 +190,7 @@ describe('runs', () => {
     expect(await talk.over(id)).toMatchObject({ status: 'cancelled', steps: 0 });
   });
 
-  it('end with their project', async () => {
+  it('end when their project is removed', async () => {
     const talk = await scene.project(() => calls({ name: 'wait' }));
     const stream = await talk.stream('Wait!');
     await scene.site.witness.sees(talk.project.who('box'), 'waiting');
@@ -199,7 +199,7 @@ describe('runs', () => {
     expect(error).toMatchObject({ code: 'unknown_project' });
   });
 
-  it('of a process that was killed are failed in the table when the next one has started', async () => {
+  it('of a killed process are marked as failed when the next one starts', async () => {
     const talk = await scene.project([]);
     const id = randomUUID();
     await scene.site.restart(() =>
@@ -214,7 +214,7 @@ describe('runs', () => {
       .toEqual([{ status: 'failed', error_code: 'internal' }]);
   });
 
-  it('end with Switchboard, and say so afterwards', async () => {
+  it('end when Switchboard stops, and say so afterwards', async () => {
     const talk = await scene.project(() => calls({ name: 'wait' }));
     const stream = await talk.stream('Wait!');
     const id = String((await eventOf(stream, 'run')).run_id);

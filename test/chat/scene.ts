@@ -10,11 +10,11 @@ import {
 import { EventStream, openExchange } from '../helpers/raw-http.ts';
 import { Site, type TestProject } from '../projects/site.ts';
 
-/** A running Switchboard whose chats reach a stand-in of the model's API. */
+/** A running Switchboard whose chats use a stand-in for the model's API. */
 export class ChatSite implements AsyncDisposable {
   readonly site: Site;
   readonly api: MessagesApi;
-  /** By the name of the model: each conversation has one of its own. */
+  /** By model name: each conversation has its own. */
   private readonly scripts: Map<string, Script>;
 
   private constructor(site: Site, api: MessagesApi, scripts: Map<string, Script>) {
@@ -23,7 +23,7 @@ export class ChatSite implements AsyncDisposable {
     this.scripts = scripts;
   }
 
-  /** `url`: of a database, in place of one of its own. */
+  /** `url`: of a database to use instead of a new one. */
   static async start(url?: string): Promise<ChatSite> {
     const scripts = new Map<string, Script>();
     const counts = new Map<string, number>();
@@ -40,7 +40,7 @@ export class ChatSite implements AsyncDisposable {
     return new ChatSite(site, api, scripts);
   }
 
-  /** A project with the key of the model's API, and with a server of the fixture toolbox. */
+  /** A project with the key of the model's API, and a server of the fixture toolbox. */
   async project(script: Script): Promise<Talk> {
     const project = await this.site.project();
     await project.done('PUT /secrets/ANTHROPIC_API_KEY', { value: API_KEY });
@@ -48,7 +48,7 @@ export class ChatSite implements AsyncDisposable {
     return this.talk(project, script);
   }
 
-  /** A model that says this, for a project. */
+  /** A scripted model for a project. */
   talk(project: TestProject, script: Script): Talk {
     const model = `claude-${randomUUID().slice(0, 8)}`;
     this.scripts.set(model, script);
@@ -61,7 +61,6 @@ export class ChatSite implements AsyncDisposable {
   }
 }
 
-/** Chats of one model with one project. */
 export class Talk {
   readonly project: TestProject;
   readonly model: string;
@@ -73,7 +72,7 @@ export class Talk {
     this.model = model;
   }
 
-  /** What the model's API was asked so far. */
+  /** The requests to the model's API so far. */
   get requests(): ApiRequest[] {
     return this.scene.api.requests.items.filter(({ body }) => body.model === this.model);
   }
@@ -90,7 +89,6 @@ export class Talk {
     return this.project.ask('POST /chat', { model: this.model, input, ...more });
   }
 
-  /** The same as events. */
   async stream(input: string, more: object = {}): Promise<EventStream> {
     const url = `${this.scene.site.baseUrl}/api/v1/projects/${this.project.name}/chat`;
     const body = { model: this.model, input, stream: true, ...more };
@@ -102,7 +100,7 @@ export class Talk {
     return this.project.done<RunDetails>(`GET /runs/${id}`);
   }
 
-  /** Settles when a run is over. There is no event for that, so it is asked again and again. */
+  /** Settles when a run is over. There is no event for it, so this polls. */
   async over(id: string): Promise<RunDetails> {
     for (;;) {
       const run = await this.run(id);
@@ -111,7 +109,6 @@ export class Talk {
   }
 }
 
-/** The data of an event of a chat, when it comes. */
 export async function eventOf(stream: EventStream, type: string): Promise<Record<string, unknown>> {
   const { data = '{}' } = await stream.events.first(({ event }) => event === type);
   return JSON.parse(data) as Record<string, unknown>;

@@ -9,8 +9,8 @@ setUp(async (use) => {
   scene = use(await ChatSite.start());
 });
 
-describe('the servers of a project, in chats', () => {
-  it('[P10] are connected with the first chat, and then kept', async () => {
+describe('the servers of a project in chats', () => {
+  it('[P10] are connected on the first chat, and then kept', async () => {
     const talk = await scene.project(({ body }) =>
       body.messages.length === 1 ? calls({ name: 'pid' }) : says('Done.'),
     );
@@ -26,7 +26,7 @@ describe('the servers of a project, in chats', () => {
     expect(witness.seenBy(who, 'initialize')).toHaveLength(1);
   });
 
-  it('[P11] are one process each for 100 chats at once, and for clients too', async () => {
+  it('[P11] run as one process each for 100 concurrent chats and for clients', async () => {
     const talk = await scene.project(({ body }) =>
       body.messages.length === 1
         ? calls({ name: 'box__pid' }, { name: 'crate__pid', id: 'b' })
@@ -49,7 +49,7 @@ describe('the servers of a project, in chats', () => {
     expect(new Set(chats.map(({ run_id }) => run_id)).size).toBe(100);
   });
 
-  it('that die in the middle of a chat give the model an error, and the next chat works', async () => {
+  it('give the model an error when they die during a chat, and the next chat works', async () => {
     const talk = await scene.project([
       calls({ name: 'wait' }),
       says('It died.'),
@@ -72,7 +72,7 @@ describe('the servers of a project, in chats', () => {
     expect(Number(next.tool_calls[0]!.text)).not.toBe(pid);
   });
 
-  it('that cannot be started are missing, and the others are there', async () => {
+  it('are left out if they cannot be started', async () => {
     const talk = await scene.project([calls({ name: 'echo', input: { text: 'here' } }), says('Done.')]);
     const config = { command: 'switchboard-has-no-such-command' };
     await talk.project.done('POST /servers', { name: 'broken', transport: 'stdio', config });
@@ -80,7 +80,7 @@ describe('the servers of a project, in chats', () => {
     expect(chat.tool_calls).toMatchObject([{ text: 'here', is_error: false }]);
   });
 
-  it('have an instance for each chat where they are to, and none is left', async () => {
+  it('run once per chat if isolated, and end with it', async () => {
     const talk = await scene.project(({ body }) =>
       body.messages.length === 1 ? calls({ name: 'crate__pid' }) : says('Done.'),
     );
