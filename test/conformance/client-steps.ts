@@ -2,16 +2,16 @@ import { rejects } from 'node:assert/strict';
 import { z } from 'zod';
 import type { EndClient } from './end-client.ts';
 
-/** What a client of Switchboard does in a scenario; `context` is what the scenario gives to its client. */
+/** The steps of a client in a scenario; `context` comes from the scenario. */
 type Steps = (client: EndClient, context: unknown) => Promise<void>;
 
-/** What is to be done for each scenario, so that its server sees what it checks. */
+/** The steps that make each scenario's server see what it checks. */
 export const stepsOf: Record<string, Steps> = {
   initialize: listTools,
   'request-metadata': listTools,
   'json-schema-ref-no-deref': listTools,
   tools_call: (client) => call(client, 'add_numbers', { a: 5, b: 3 }),
-  // Its client fills in the defaults; that they reach it, and its answer the server, is up to Switchboard.
+  // The client fills in the defaults; Switchboard has to relay them and the response.
   'elicitation-sep1034-client-defaults': (client) => call(client, 'test_client_elicitation_defaults'),
   'sse-retry': (client) => call(client, 'test_reconnection'),
   'sep-2322-client-request-state': callInRounds,
@@ -34,7 +34,7 @@ async function call(
   await requests.callTool({ name, arguments: given });
 }
 
-/** Nothing of a call that waits for an answer may show in another one meanwhile. */
+/** A suspended call must not leak into another one. */
 async function callInRounds(client: EndClient): Promise<void> {
   client.beforeAnswering(() => call(client, 'test_mrtr_unrelated'));
   await call(client, 'test_mrtr_echo_state');
@@ -60,7 +60,7 @@ async function callAsTold({ requests }: EndClient, context: unknown): Promise<vo
   for (const told of toldCalls.parse(context).toolCalls) await requests.callTool(told);
 }
 
-/** Tools that no header can be made for as their schemas want it. */
+/** Tools whose schemas ask for invalid headers. */
 const invalidTools = [
   ...['invalid_empty_header', 'invalid_object_header', 'invalid_array_header', 'invalid_null_header'],
   ...['invalid_number_header', 'invalid_duplicate_same_case', 'invalid_duplicate_diff_case'],
@@ -68,7 +68,7 @@ const invalidTools = [
   ...['invalid_non_ascii_name', 'invalid_control_char_name'],
 ];
 
-/** A tool that is not listed is not to be had by its name either. */
+/** A tool that is not listed cannot be called by name either. */
 async function callValidAndInvalid({ requests }: EndClient): Promise<void> {
   const { tools } = await requests.listTools();
   for (const { name } of tools) await requests.callTool({ name, arguments: { region: 'us-west1' } });

@@ -4,7 +4,7 @@ import { clientCommand } from './client-program.ts';
 import { complaints } from './compare.ts';
 import { runClientScenario } from './run.ts';
 
-/** The client scenarios without authorization, each with the number of its checks. */
+/** The client scenarios without authorization, each with its number of checks. */
 const scenarios: Record<string, Record<string, number>> = {
   '2025-11-25': {
     initialize: 1,

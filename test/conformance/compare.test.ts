@@ -9,12 +9,12 @@ const direct: Check[] = [
   check('tools', 'tools-list', 'SUCCESS'),
 ];
 
-test('nothing is lost when every check succeeds again', () => {
+test('no check is lost when every check succeeds again', () => {
   expect(passedChecks(direct)).toEqual(['ping / ping', 'tools / tools-list']);
   expect(lostChecks(direct, direct)).toEqual([]);
 });
 
-test('a check is lost when it fails once, or is not reported', () => {
+test('a check is lost when it fails once or is not reported', () => {
   const through = [
     check('tools', 'tools-list', 'SUCCESS'),
     check('tools', 'tools-list', 'FAILURE', 'a tool has no name'),
@@ -25,7 +25,7 @@ test('a check is lost when it fails once, or is not reported', () => {
   ]);
 });
 
-test('a failure under an id that a good run does not have tells why checks are missing', () => {
+test('a failure under an id that only failed runs have explains missing checks', () => {
   const through = [
     check('ping', 'ping', 'SUCCESS'),
     check('tools', 'scenario-timeout', 'FAILURE', 'it took too long'),

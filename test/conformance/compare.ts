@@ -2,7 +2,7 @@ import type { Check } from './run.ts';
 
 type Status = Check['status'];
 
-/** A check that may end otherwise through Switchboard than directly, because it asks about the direct connection. */
+/** A check that may differ through Switchboard, because it tests the direct connection. */
 export interface Exception {
   scenario: string;
   id: string;
@@ -10,7 +10,7 @@ export interface Exception {
   why: string;
 }
 
-/** A check id can occur several times in a scenario; what is worst about it counts. */
+/** A check id can occur several times in a scenario; the worst status counts. */
 const worstFirst: Status[] = ['FAILURE', 'WARNING', 'SKIPPED', 'SUCCESS', 'INFO'];
 
 /** The checks that succeeded, each named once as `scenario / id`. */
@@ -18,15 +18,12 @@ export function passedChecks(checks: Check[]): string[] {
   return [...verdicts(checks)].filter(([, { status }]) => status === 'SUCCESS').map(([name]) => name);
 }
 
-/** Every check that says something is wrong, with what it says. */
+/** Every failed check or warning, with its message. */
 export function complaints(checks: Check[]): string[] {
   return checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING').map(describe);
 }
 
-/**
- * The checks that succeed directly and not through Switchboard, with what they say; and beside them the failures
- * of those scenarios under ids that only occur when something breaks, because they tell why checks are missing.
- */
+/** The checks that succeed only without Switchboard, and failures under other ids in those scenarios, which explain missing checks. */
 export function lostChecks(direct: Check[], through: Check[], exceptions: Exception[] = []): string[] {
   const found = verdicts(through);
   const lost = [...verdicts(direct)].flatMap(([name, { scenario, id, status }]) => {

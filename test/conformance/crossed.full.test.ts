@@ -7,7 +7,7 @@ import { runConformance } from './run.ts';
 interface Crossing {
   server: 'legacy' | 'modern';
   revision: string;
-  /** Scenarios that call tools which only the fixture of the checks' own era has, or are about its own transport. */
+  /** Scenarios that need tools or a transport of the revision's own era. */
   isMissing: RegExp;
   passed: number;
 }
@@ -28,7 +28,7 @@ const crossings: Crossing[] = [
   },
 ];
 
-describe.each(crossings)('clients that are held to $revision, on a $server server', (crossing) => {
+describe.each(crossings)('clients that conform to $revision, on a $server server', (crossing) => {
   const { server, revision, isMissing, passed } = crossing;
 
   const check = async (config: object) => {
@@ -39,12 +39,12 @@ describe.each(crossings)('clients that are held to $revision, on a $server serve
     expect(passedChecks(asked).length).toBeGreaterThanOrEqual(passed);
   };
 
-  test('find nothing amiss over streamable HTTP', async () => {
+  test('find no violation over streamable HTTP', async () => {
     await using fixture = await startFixture(server);
     await check({ url: fixture.url });
   });
 
-  test('find nothing amiss over stdio', async () => {
+  test('find no violation over stdio', async () => {
     await check({ command: process.execPath, args: [fixturePaths[server]] });
   });
 });

@@ -17,10 +17,10 @@ interface Requests {
   getPrompt(params: { name: string }): Promise<object>;
 }
 
-/** A client of Switchboard, of either era. It accepts what it is asked, with the defaults of the form. */
+/** A client of Switchboard, of either era. It accepts every elicitation with the form's defaults. */
 export interface EndClient extends AsyncDisposable {
   requests: Requests;
-  /** What it does from now on when it is asked, before it answers. */
+  /** Sets what it does before each response to a server request. */
   beforeAnswering(act: () => Promise<unknown>): void;
 }
 

@@ -8,7 +8,7 @@ import { fixtureProgram } from '../helpers/programs.ts';
 
 const _root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The servers to check, by the era of the protocol that they speak. */
+/** The servers to check, by era. */
 export const fixturePaths = {
   legacy: fixtureProgram('conformance-server'),
   modern: fixtureProgram('conformance-modern-server'),
@@ -29,7 +29,7 @@ async function startEndpoint(programArguments: string[]): Promise<Endpoint> {
   const child = spawn(process.execPath, programArguments, { stdio: ['ignore', 'pipe', 'pipe'] });
   const complaints = text(child.stderr);
   const { promise: serving, resolve, reject } = Promise.withResolvers<string>();
-  // Read to the end: a program whose output nobody reads stops when the pipe is full.
+  // Read to the end, because a full pipe would block the program.
   const lines = createInterface({ input: child.stdout });
   lines.on('line', (line) => {
     const announced = announcement.safeParse(parseJson(line));

@@ -25,14 +25,11 @@ export interface Check {
   scenario: string;
   id: string;
   status: z.infer<typeof checkStatus>;
-  /** What went wrong, or what the check is about where nothing did. */
+  /** The failure, or the subject of the check if it passed. */
   message: string;
 }
 
-/**
- * Runs every server scenario of a protocol revision, scored or not, against an endpoint, one after the other:
- * a server that is shared by clients in parallel may not know which one of them to ask.
- */
+/** Runs every server scenario of a revision in sequence: with parallel clients, a shared server may not know which one to ask. */
 export async function runConformance(url: string, revision: string): Promise<Check[]> {
   const { checks } = await runProgram([...serverAt(url), '--requirements', revision]);
   return checks;
@@ -42,7 +39,6 @@ function serverAt(url: string): string[] {
   return ['server', '--url', url, '--timeout', String(patienceMs)];
 }
 
-/** Runs one server scenario at a protocol revision against an endpoint. */
 export async function runServerScenario(url: string, revision: string, scenario: string): Promise<Check[]> {
   const { checks } = await runProgram([
     ...serverAt(url),
@@ -51,10 +47,7 @@ export async function runServerScenario(url: string, revision: string, scenario:
   return checks;
 }
 
-/**
- * Runs one client scenario at a protocol revision: the address of the scenario's server is the last argument of a
- * shell command. That the command ends well is a check too.
- */
+/** Runs one client scenario. Its server's address is the last argument of the shell command, whose exit code is checked too. */
 export async function runClientScenario(
   scenario: string,
   revision: string,
@@ -68,7 +61,7 @@ export async function runClientScenario(
       ...['--spec-version', revision],
       ...['--timeout', String(patienceMs)],
     ],
-    // A scenario's server does not end before its clients do.
+    // A scenario's server waits for its clients.
     patienceMs,
   );
   const ending = { scenario, id: 'everything-passed', status: 'FAILURE', message: output } as const;
@@ -77,7 +70,7 @@ export async function runClientScenario(
 
 interface Run {
   checks: Check[];
-  /** What its exit code says: of the server scenarios only those that are scored count. */
+  /** From the exit code, which counts only the scored server scenarios. */
   isPassed: boolean;
   output: string;
 }

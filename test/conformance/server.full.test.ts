@@ -24,7 +24,7 @@ const legacy: Revision = {
   ],
 };
 
-// All that can succeed: 118 of the scored scenarios, and 62 of those for extensions and pending ones.
+// All that can pass: 118 of the scored scenarios, and 62 of those for extensions and pending ones.
 const modern: Revision = { revision: '2026-07-28', passed: 180, overStdio: [] };
 
 describe.each([
@@ -32,31 +32,28 @@ describe.each([
   { era: 'modern', ...modern },
   { era: 'both', ...legacy },
   { era: 'both', ...modern },
-] as const)(
-  'conformance to $revision of a server of the era: $era',
-  ({ era, revision, passed, overStdio }) => {
-    let direct: Check[];
+] as const)('conformance to $revision (server era: $era)', ({ era, revision, passed, overStdio }) => {
+  let direct: Check[];
 
-    beforeAll(async () => {
-      await using fixture = await startFixture(era);
-      direct = await runConformance(fixture.url, revision);
-    });
+  beforeAll(async () => {
+    await using fixture = await startFixture(era);
+    direct = await runConformance(fixture.url, revision);
+  });
 
-    test('the fixture passes every check directly', () => {
-      expect(complaints(direct)).toEqual([]);
-      expect(passedChecks(direct).length).toBeGreaterThanOrEqual(passed);
-    });
+  test('the fixture passes every check directly', () => {
+    expect(complaints(direct)).toEqual([]);
+    expect(passedChecks(direct).length).toBeGreaterThanOrEqual(passed);
+  });
 
-    test('no check is lost through Switchboard over streamable HTTP', async () => {
-      await using fixture = await startFixture(era);
-      await using switchboard = await startSwitchboard({ conformance: { url: fixture.url } });
-      expect(lostChecks(direct, await runConformance(switchboard.url, revision))).toEqual([]);
-    });
+  test('no check is lost through Switchboard over streamable HTTP', async () => {
+    await using fixture = await startFixture(era);
+    await using switchboard = await startSwitchboard({ conformance: { url: fixture.url } });
+    expect(lostChecks(direct, await runConformance(switchboard.url, revision))).toEqual([]);
+  });
 
-    test('no check is lost through Switchboard over stdio', async () => {
-      const server = { command: process.execPath, args: [fixturePaths[era]] };
-      await using switchboard = await startSwitchboard({ conformance: server });
-      expect(lostChecks(direct, await runConformance(switchboard.url, revision), overStdio)).toEqual([]);
-    });
-  },
-);
+  test('no check is lost through Switchboard over stdio', async () => {
+    const server = { command: process.execPath, args: [fixturePaths[era]] };
+    await using switchboard = await startSwitchboard({ conformance: server });
+    expect(lostChecks(direct, await runConformance(switchboard.url, revision), overStdio)).toEqual([]);
+  });
+});

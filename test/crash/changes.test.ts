@@ -1,4 +1,4 @@
 import { it } from 'vitest';
 import { loseNoChange } from './kills.ts';
 
-it('keeps every acknowledged change, and none by half, when it is killed', () => loseNoChange(16, 1));
+it('keeps every acknowledged change, and no partial one, after a kill', () => loseNoChange(16, 1));

@@ -13,11 +13,11 @@ import { observe } from './observe.ts';
 import { type Change, keptSecrets } from './units.ts';
 
 const atOnce = 5;
-/** A change takes about so long. */
+/** About the duration of a change. */
 const longestDelayMs = 12;
 const headers = { 'content-type': 'application/json' };
 
-/** Changes everything that can be changed, and is killed now and then: every acknowledged change is kept, and none by half. */
+/** Makes all kinds of changes with kills in between, and checks that every acknowledged change is kept, and no partial one. */
 export async function loseNoChange(changeCount: number, killCount: number): Promise<void> {
   const seed = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 32));
   console.log(`CRASH_SEED=${seed}`);
@@ -44,7 +44,7 @@ export async function loseNoChange(changeCount: number, killCount: number): Prom
   await change(switchboard, model, { until: changeCount });
   expect(model.compare(await observe(switchboard))).toEqual([]);
   const { made, notMade } = model.unanswered;
-  // Or it was never killed in the middle of anything.
+  // Otherwise no kill has interrupted a change.
   expect(made + notMade).toBeGreaterThan(killCount);
 
   await end(switchboard, 'SIGTERM');
@@ -54,7 +54,7 @@ export async function loseNoChange(changeCount: number, killCount: number): Prom
   expect(model.compare(await observe(switchboard)), 'after the last start').toEqual([]);
 }
 
-/** Servers that can be asked for their secrets and tools; nothing else is ever started. */
+/** Servers that report their secrets and tools; no others are ever started. */
 function startOn(home: string): Promise<RunningSwitchboard> {
   const mark = { CRASH_TEST_HOME: home };
   const mcpServers = { box: fixtureServer('toolbox', mark), spare: fixtureServer('toolbox', mark) };
@@ -81,14 +81,14 @@ async function furnish({ baseUrl }: RunningSwitchboard): Promise<void> {
 }
 
 interface ChangeOptions {
-  /** How many changes have been acknowledged when it ends, or when it is killed soon. */
+  /** The number of acknowledged changes after which it ends, or after which the kill follows. */
   until: number;
-  /** Says when exactly it is killed; without it, it lives on. */
+  /** Chooses the exact moment of the kill; without it there is none. */
   random?: Random;
   isKilledWithPostgres?: boolean;
 }
 
-/** Makes changes, several at once, until there are enough of them; those under way are cut off by the kill. */
+/** Makes concurrent changes until there are enough; the kill interrupts those in flight. */
 async function change(
   switchboard: RunningSwitchboard,
   model: Model,
@@ -116,7 +116,7 @@ async function change(
   await killing;
 }
 
-/** Its status is all that it takes to acknowledge a change. Undefined where the connection breaks before. */
+/** The status alone acknowledges a change. Undefined if the connection breaks before it. */
 async function answerTo(
   { baseUrl }: RunningSwitchboard,
   { method, path, body }: Change,
@@ -136,7 +136,7 @@ async function end({ process: child }: RunningSwitchboard, signal: NodeJS.Signal
   await exited;
 }
 
-/** Everything that works in the home, or was started from it: PostgreSQL and the servers. */
+/** All processes that run in the home folder or were started from it: PostgreSQL and the servers. */
 async function processesOf(home: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const commands = pids.map(async (pid) => {
@@ -149,7 +149,7 @@ async function processesOf(home: string): Promise<string[]> {
       const isOurs = [command, environment, folder].some((facts) => facts.includes(home));
       return isOurs ? [`${pid} ${command}`] : [];
     } catch {
-      // It is gone, or another user's.
+      // It has ended, or belongs to another user.
       return [];
     }
   });

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Random } from '../soak/random.ts';
 import { type Change, nextChange, units, type Value } from './units.ts';
 
-/** What has to be there: of each unit what was acknowledged last, or what was asked for and never answered. */
+/** The allowed states: the last acknowledged state of each unit, or one that was requested without a response. */
 export class Model {
   acknowledged = 0;
-  /** How the changes ended that were never answered. */
+  /** How many changes without a response have happened. */
   readonly unanswered = { made: 0, notMade: 0 };
   private readonly values = new Map<string, Value>();
   private readonly pending = new Map<string, Change>();
@@ -16,7 +16,7 @@ export class Model {
     this.random = random;
   }
 
-  /** A unit that no other change touches concurrently. */
+  /** A change to a unit that no other change touches concurrently. */
   begin(): Change {
     const free = units.filter(({ unit }) => !this.pending.has(unit));
     this.lastMark += 1;
@@ -31,7 +31,7 @@ export class Model {
     this.acknowledged += 1;
   }
 
-  /** Gives what is there and must not be, or the other way round, and goes on from what is there. */
+  /** Returns the differences from the allowed states, and continues from what was found. */
   compare(found: Map<string, Value>): { unit: string; found: Value; allowed: Value[] }[] {
     const names = new Set([...units.map(({ unit }) => unit), ...found.keys()]);
     const wrong = [...names].flatMap((unit) => {

@@ -3,7 +3,7 @@ import { exchange, RawSession } from '../helpers/raw-http.ts';
 import type { RunningSwitchboard } from '../helpers/switchboard.ts';
 import { keptSecrets, type ServerValue, switchedTools, type Value } from './units.ts';
 
-/** What is there, unit by unit, as clients see it: through the API, and through a tool that shows secrets. */
+/** The state of every unit as clients see it: through the API, and for secrets through a tool. */
 export async function observe({ baseUrl, url }: RunningSwitchboard): Promise<Map<string, Value>> {
   const get = async <Body>(path: string): Promise<Body> => {
     const { status, text } = await exchange(`${baseUrl}/api/v1${path}`, { method: 'GET' });
@@ -54,7 +54,7 @@ function noteSwitches(found: Map<string, Value>, servers: ServerView[], tools: T
   found.set('file spare', servers.find(({ name }) => name === 'spare')?.enabled);
 }
 
-/** The values are never shown by the API: the server `reader` has them in its environment. */
+/** The API never shows the values, but the server `reader` has them in its environment. */
 async function noteSecrets(found: Map<string, Value>, url: string, secrets: SecretView[]): Promise<void> {
   const session = await RawSession.open(url);
   for (const { name } of secrets) {

@@ -1,22 +1,22 @@
 import type { Random } from '../soak/random.ts';
 
-/** What a unit is just now; undefined: it is not there. */
+/** The state of a unit; undefined if it does not exist. */
 export type Value = unknown;
 
-/** One change to one unit: all of it happens, or nothing. */
+/** One atomic change to one unit. */
 export interface Change {
   /** Such as 'product kit-2'. */
   unit: string;
   method: string;
   path: string;
   body?: object;
-  /** What the unit is when it has happened. */
+  /** The state of the unit after the change. */
   after: Value;
 }
 
 type Step = Omit<Change, 'unit'>;
 
-/** Gives a change that is possible for a unit that is so. `mark` is new each time. */
+/** Returns a valid change for a unit in this state. `mark` is new each time. */
 type Next = (name: string, before: Value, mark: string, random: Random) => Step;
 
 interface Kind {
@@ -41,7 +41,7 @@ interface ProjectValue {
   servers: string[];
 }
 
-/** Never started: nobody asks the project `work` for anything. */
+/** Never started, because no client uses the project `work`. */
 const command = 'unused';
 
 export const switchedTools = ['box__echo', 'box__pid', 'box__progress'];
@@ -67,7 +67,6 @@ export const units: { unit: string; kind: string; name: string }[] = Object.entr
   ([kind, { names }]) => names.map((name) => ({ unit: `${kind} ${name}`, kind, name })),
 );
 
-/** The next change to one of the units, any of them. */
 export function nextChange(
   free: typeof units,
   valueNow: (unit: string) => Value,
@@ -99,7 +98,7 @@ function nextServer(name: string, before: Value, mark: string, random: Random): 
   ]);
 }
 
-/** Some servers of a product stay from version to version, some go. All of them show their version. */
+/** Some servers of a product persist across versions, some do not. All of them show their version. */
 function nextProduct(name: string, before: Value, mark: string, random: Random): Step {
   const { servers: present = {} } = (before ?? {}) as Partial<ProductValue>;
   const names = [`${name}-a`, `${name}-b`, `${name}-${random.pick(['c', 'd', 'e'])}`];
@@ -172,7 +171,7 @@ function nextSecret(name: string, _before: Value, mark: string): Step {
   return { method: 'PUT', path: `/projects/default/secrets/${name}`, body: { value }, after: value };
 }
 
-/** Its value cannot be seen. */
+/** Its value is not visible. */
 function nextRemovable(name: string, before: Value, mark: string): Step {
   const path = `/projects/default/secrets/${name}`;
   return before === undefined
@@ -185,7 +184,7 @@ function nextTool(name: string, before: Value): Step {
   return { method: 'PATCH', path: `/projects/default/tools/${name}`, body: { enabled }, after: enabled };
 }
 
-/** A server of the configuration file can only be switched. */
+/** A server of the configuration file can only be enabled or disabled. */
 function nextFileServer(name: string, before: Value): Step {
   const enabled = !before;
   return { method: 'PATCH', path: `/projects/default/servers/${name}`, body: { enabled }, after: enabled };

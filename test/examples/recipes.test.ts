@@ -25,7 +25,7 @@ setUp(async (use) => {
 });
 
 describe.concurrent('examples/recipes', () => {
-  it('offers Claude the five tools of the book, the one that fetches, and its own; and does what Claude calls [M3]', async (test) => {
+  it('offers Claude the five tools of the book, the fetch tool and its own, and runs Claude’s calls [M3]', async (test) => {
     const uvx = requirePart('uvx', test);
     const book = join(folder, 'book');
     await using api = await startMessagesApi([
@@ -67,7 +67,7 @@ describe.concurrent('examples/recipes', () => {
     expect(JSON.parse(await readFile(join(book, 'pancakes.json'), 'utf8'))).toEqual(pancakes);
   });
 
-  it('keeps its recipes in files, and finds only those', async () => {
+  it('stores its recipes in files, and finds no others', async () => {
     const book = join(folder, 'other', 'book');
     const client = new Client({ name: 'recipes-test', version: '1.0.0' });
     const call = async (name: string, input: Record<string, unknown> = {}) => {
@@ -99,7 +99,7 @@ describe.concurrent('examples/recipes', () => {
   });
 });
 
-/** Types these lines into the chat, and gives what it printed when it is over. */
+/** Types these lines into the chat, and returns its output. */
 async function chat(args: string[], lines: string[], env: Record<string, string>): Promise<string> {
   const { FORCE_COLOR: _, ...ours } = process.env;
   const child = spawn(

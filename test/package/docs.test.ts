@@ -20,7 +20,7 @@ describe('links in the documentation', () => {
     expect(broken.map(([link]) => link)).toEqual([]);
   });
 
-  it('reach every page from docs/README.md', () => {
+  it('lead from docs/README.md to every page', () => {
     const index = read('docs/README.md');
     const missing = pages.filter(
       (page) =>
@@ -91,7 +91,7 @@ describe('the comparison in the README', () => {
   });
 });
 
-/** Numbers with their units, however they are spaced. */
+/** Numbers with their units, regardless of spacing. */
 function figuresIn(text: string): Set<string> {
   return new Set(
     [...text.matchAll(/([\d.]+) ?(×|\/s|MB|kB|ms)/g)].map(([, number, unit]) => number! + unit!),

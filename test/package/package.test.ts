@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 const root = join(import.meta.dirname, '../..');
 const papers = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
 
-it('packs the program, its papers and nothing else', async () => {
+it('packs the program, its documents and nothing else', async () => {
   const words = ['pack', '--dry-run', '--json', '--ignore-scripts'];
   const { stdout } = await promisify(execFile)('npm', words, { cwd: root, maxBuffer: 16 * 1024 * 1024 });
   const packed = Object.values(JSON.parse(stdout) as { files: { path: string }[] }[])[0]!;

@@ -13,7 +13,7 @@ async function connect(home: string, who: { user: string; password?: string }) {
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
-/** Makes of a running cluster what older Switchboards made: a superuser for everybody, who owns all. */
+/** Recreates the insecure set-up of older versions: a superuser without password who owns everything. */
 async function makeOld(home: string): Promise<void> {
   const pid = postgresIn(home)!;
   await writeFile(join(home, 'postgres', 'pg_hba.conf'), 'local all all trust\n');
@@ -52,13 +52,13 @@ async function expectClosed(home: string): Promise<void> {
   expect((await stat(join(home, 'postgres.password'))).mode & 0o777).toBe(0o600);
 }
 
-describe('a PostgreSQL of our own lets in nobody but us', () => {
-  it('and us as one who is no superuser', async () => {
+describe('an embedded PostgreSQL admits only Switchboard', () => {
+  it('as a role that is no superuser', async () => {
     await using store = await openTestStore();
     await expectClosed(store.home);
   });
 
-  it('also where an older Switchboard has made it, with all that is in it', async () => {
+  it('after an upgrade from an insecure version, with all its data', async () => {
     await using home = await temporaryHome();
     const before = await openTestStore({ home: home.path });
     await before.projects.create({ name: 'kept' });
@@ -67,14 +67,14 @@ describe('a PostgreSQL of our own lets in nobody but us', () => {
     await using store = await openTestStore({ home: home.path });
     await expectClosed(home.path);
     expect((await store.projects.all()).map(({ project }) => project.name)).toEqual(['default', 'kept']);
-    // Triggers, notifications and writing work as before.
+    // Triggers, notifications and writes still work.
     const changed = Promise.withResolvers<string | undefined>();
     store.subscribe((id) => changed.resolve(id));
     const { id } = await store.projects.create({ name: 'new' });
     expect(await changed.promise).toBe(id);
   });
 
-  it('also where an older Switchboard was killed and left it running, and whoever else was in it is out', async () => {
+  it('after an insecure version was killed and left it running, and disconnects all others', async () => {
     await using home = await temporaryHome();
     await using owner = await startStoreOwner(home.path);
     await makeOld(home.path);
@@ -88,7 +88,7 @@ describe('a PostgreSQL of our own lets in nobody but us', () => {
     await expectClosed(store.home);
   });
 
-  it('also where its rules were lost, or others could read its password, which is told', async () => {
+  it('after its access rules were lost or its password was readable by others, with a warning', async () => {
     await using home = await temporaryHome();
     const before = await openTestStore({ home: home.path });
     await before.close();
@@ -102,7 +102,7 @@ describe('a PostgreSQL of our own lets in nobody but us', () => {
     ]);
   });
 
-  it.each(['lost', 'emptied'])('also after its password was %s', async (how) => {
+  it.each(['lost', 'emptied'])('after its password was %s', async (how) => {
     await using home = await temporaryHome();
     const before = await openTestStore({ home: home.path });
     await before.projects.create({ name: 'kept' });

@@ -11,8 +11,8 @@ async function namesIn(store: Awaited<ReturnType<typeof openTestStore>>): Promis
   return (await store.projects.all()).map(({ project }) => project.name);
 }
 
-describe('a PostgreSQL of our own', () => {
-  it('is for its owner only, away from the network and from what the terminal sends', async () => {
+describe('an embedded PostgreSQL', () => {
+  it('is private to its owner, off the network, and shielded from terminal signals', async () => {
     await using store = await openTestStore();
     const pid = postgresIn(store.home)!;
     const folder = join(store.home, 'postgres');
@@ -35,7 +35,7 @@ describe('a PostgreSQL of our own', () => {
     expect(postgresIn(path)).toBe(undefined);
   });
 
-  it('is refused to a second Switchboard, which is told who has it', async () => {
+  it('rejects a second Switchboard, and names the first', async () => {
     await using home = await temporaryHome();
     await using owner = await startStoreOwner(home.path);
     expect(owner.said).toBe('open');
@@ -50,7 +50,7 @@ describe('a PostgreSQL of our own', () => {
     expect(await namesIn(store)).toEqual(['default']);
   });
 
-  it('is given to one of several that start at once', async () => {
+  it('is opened by only one of several concurrent starts', async () => {
     await using home = await temporaryHome();
     const owners = await Promise.all([1, 2, 3, 4].map(() => startStoreOwner(home.path)));
     expect(owners.filter(({ said }) => said === 'open')).toHaveLength(1);
@@ -60,7 +60,7 @@ describe('a PostgreSQL of our own', () => {
     expect(postgresIn(home.path)).toBe(undefined);
   });
 
-  it('is taken over by one of several that start at once', async () => {
+  it('is adopted by only one of several concurrent starts', async () => {
     await using home = await temporaryHome();
     await (await startStoreOwner(home.path)).kill();
     const owners = await Promise.all([1, 2, 3].map(() => startStoreOwner(home.path)));
@@ -69,7 +69,7 @@ describe('a PostgreSQL of our own', () => {
     expect(postgresIn(home.path)).toBe(undefined);
   });
 
-  it('has all that was acknowledged after both were killed', async () => {
+  it('keeps every acknowledged write after both were killed', async () => {
     await using home = await temporaryHome();
     const store = await openTestStore({ home: home.path });
     await store.projects.create({ name: 'acknowledged' });
@@ -82,7 +82,7 @@ describe('a PostgreSQL of our own', () => {
     expect(await namesIn(after)).toEqual(['default', 'acknowledged']);
   });
 
-  it('starts where after a crash another process has its pid', async () => {
+  it('starts after a crash even if another process has its pid', async () => {
     await using home = await temporaryHome();
     await (await openTestStore({ home: home.path })).close();
     const folder = join(home.path, 'postgres');
@@ -93,7 +93,7 @@ describe('a PostgreSQL of our own', () => {
     expect(await namesIn(store)).toEqual(['default']);
   });
 
-  it('ends at once when there is no time', async () => {
+  it('stops at once when there is no time', async () => {
     await using home = await temporaryHome();
     const killing = new AbortController();
     const store = await openTestStore({ home: home.path, killSignal: killing.signal });
@@ -106,7 +106,7 @@ describe('a PostgreSQL of our own', () => {
     expect(await namesIn(after)).toEqual(['default', 'acknowledged']);
   });
 
-  it('leaves nothing behind when a start is ended', async () => {
+  it('leaves nothing behind when a start is aborted', async () => {
     await using home = await temporaryHome();
     for (const afterMs of [0, 50, 300, 900]) {
       const aborting = new AbortController();
@@ -121,7 +121,7 @@ describe('a PostgreSQL of our own', () => {
     }
   });
 
-  it('does not use what is left of a creation that was killed, and removes it', async () => {
+  it('removes the remains of a creation that was killed', async () => {
     await using home = await temporaryHome();
     await mkdir(join(home.path, 'postgres.new-999999999-x'));
     await using store = await openTestStore({ home: home.path });
@@ -130,8 +130,8 @@ describe('a PostgreSQL of our own', () => {
   });
 });
 
-describe('a PostgreSQL of our own cannot be started', () => {
-  it('where the path of its socket is too long', async () => {
+describe('an embedded PostgreSQL does not start', () => {
+  it('if the path of its socket is too long', async () => {
     await using home = await temporaryHome();
     await expect(openTestStore({ home: join(home.path, 'x'.repeat(80)) })).rejects.toMatchObject({
       code: 'invalid_config',
@@ -139,7 +139,7 @@ describe('a PostgreSQL of our own cannot be started', () => {
     });
   });
 
-  it('on the data of another version', async () => {
+  it('with data of another version', async () => {
     await using home = await temporaryHome();
     await mkdir(join(home.path, 'postgres'));
     await writeFile(join(home.path, 'postgres', 'PG_VERSION'), '13\n');
@@ -160,7 +160,7 @@ describe('a PostgreSQL of our own cannot be started', () => {
     expect(await readdir(home.path)).toEqual(['postgres']);
   });
 
-  it('when its data is damaged, and the words of PostgreSQL tell how', async () => {
+  it('with damaged data, and reports PostgreSQL’s error', async () => {
     await using home = await temporaryHome();
     await (await openTestStore({ home: home.path })).close();
     const folder = join(home.path, 'postgres');

@@ -9,8 +9,8 @@ async function namesIn(store: Awaited<ReturnType<typeof openTestStore>>): Promis
   return (await store.projects.all()).map(({ project }) => project.name);
 }
 
-describe('a PostgreSQL of our own', () => {
-  it('is made at the first start, keeps its data, and ends with us', async () => {
+describe('an embedded PostgreSQL', () => {
+  it('is created at the first start, keeps its data, and stops with Switchboard', async () => {
     await using home = await temporaryHome();
     const first = await openTestStore({ home: home.path });
     expect(first.told).toEqual([`progress: creating the database in ${home.path}/postgres`]);
@@ -26,7 +26,7 @@ describe('a PostgreSQL of our own', () => {
     expect(await namesIn(second)).toEqual(['default', 'kept']);
   });
 
-  it('is taken over from a Switchboard that was killed', async () => {
+  it('is adopted from a Switchboard that was killed', async () => {
     await using home = await temporaryHome();
     await using owner = await startStoreOwner(home.path);
     const pid = postgresIn(home.path)!;
@@ -39,7 +39,7 @@ describe('a PostgreSQL of our own', () => {
     expect(postgresIn(home.path)).toBe(undefined);
   });
 
-  it('comes back when it is killed', async () => {
+  it('restarts when it is killed', async () => {
     await using store = await openTestStore();
     const pid = postgresIn(store.home)!;
     process.kill(pid, 'SIGKILL');

@@ -26,8 +26,8 @@ async function start(home: string, unshareWorks: boolean) {
   return { uid };
 }
 
-describe.runIf(isRoot)('run as root, PostgreSQL', () => {
-  it('runs as root by another name, whose files stay root’s', async (test) => {
+describe.runIf(isRoot)('PostgreSQL started by root', () => {
+  it('runs in a user namespace, and its files belong to root', async (test) => {
     await using home = await temporaryHome();
     const outcome = await start(home.path, true).catch((error: Error) => error);
     if (outcome instanceof Error && /unshare/.test(outcome.message)) test.skip('unshare does not work here');
@@ -35,7 +35,7 @@ describe.runIf(isRoot)('run as root, PostgreSQL', () => {
     expect(statSync(join(home.path, 'postgres', 'PG_VERSION')).uid).toBe(0);
   });
 
-  it('runs as the user nobody where that does not work, and goes on so', async () => {
+  it('runs as the user nobody if that fails, and keeps doing so', async () => {
     await using home = await temporaryHome();
     chmodSync(home.path, 0o711);
     const { uid } = await start(home.path, false);
@@ -44,7 +44,7 @@ describe.runIf(isRoot)('run as root, PostgreSQL', () => {
     expect(await start(home.path, true)).toEqual({ uid });
   });
 
-  it('gets the files that root had before', async () => {
+  it('takes over files that belonged to root', async () => {
     await using home = await temporaryHome();
     chmodSync(home.path, 0o711);
     await start(home.path, true);
@@ -52,7 +52,7 @@ describe.runIf(isRoot)('run as root, PostgreSQL', () => {
     expect(uid).not.toBe(0);
   });
 
-  it('has no password that another user made, unless the database is that user’s', async () => {
+  it('rejects a password file of another user, unless the database belongs to that user', async () => {
     await using home = await temporaryHome();
     const [data, path] = [join(home.path, 'postgres'), join(home.path, 'postgres.password')];
     const password = passwordFor(data, () => {});
@@ -66,7 +66,7 @@ describe.runIf(isRoot)('run as root, PostgreSQL', () => {
     expect(passwordFor(data, () => {})).toBe(password);
   });
 
-  it('is refused where nobody cannot reach its home', async () => {
+  it('does not start if the user nobody cannot reach its home', async () => {
     await using home = await temporaryHome();
     await expect(start(home.path, false)).rejects.toMatchObject({
       code: 'invalid_config',

@@ -4,7 +4,7 @@ import { requirePart } from '../helpers/parts.ts';
 import { openTestStore } from '../helpers/store.ts';
 
 describe('the PostgreSQL of a distribution', () => {
-  it.each(['url', 'socketUrl'] as const)('serves as a database, reached by its %s', async (way) => {
+  it.each(['url', 'socketUrl'] as const)('works as the database, connected by its %s', async (way) => {
     await using database = await freshDatabase('empty');
     await using store = await openTestStore({ url: database[way] });
     const { id } = await store.projects.create({ name: 'kept' });
@@ -12,7 +12,7 @@ describe('the PostgreSQL of a distribution', () => {
     expect((await again.projects.get(id))?.project.name).toBe('kept');
   });
 
-  it('is the one of the tests', (test) => {
+  it('is used by the tests', (test) => {
     requirePart('postgres', test);
     expect(inject('postgres').isDebian).toBe(true);
   });
