@@ -5,17 +5,17 @@ import type { Server } from '../upstreams/server.ts';
 import type { ServerSnapshot } from '../upstreams/server-snapshot.ts';
 import type { ListedServer } from './listed-server.ts';
 
-/** The servers of a project that are not used, and what they offered: whoever asks for that is told where it went. */
+/** The disabled servers of a project and what they offered, to explain why a tool or prompt is missing. */
 export class DisabledServers {
   private readonly recall: (config: ServerConfig) => ServerSnapshot | undefined;
   private servers = new Map<string, { listed: ListedServer; offered: ReadonlySet<string> }>();
 
-  /** `recall` tells what a server said of itself before this start. */
+  /** `recall` returns the last persisted snapshot of a server. */
   constructor(recall: (config: ServerConfig) => ServerSnapshot | undefined) {
     this.recall = recall;
   }
 
-  /** `stopped` are those that were used until now. */
+  /** `stopped`: servers that were in use until now. */
   update(all: readonly ListedServer[], stopped: readonly Server[]): void {
     const before = this.servers;
     const offerOf = ({ name, config }: ListedServer) =>
@@ -30,7 +30,7 @@ export class DisabledServers {
     );
   }
 
-  /** `project` is what commands need to be told, if anything. */
+  /** `project`: the value for `-P` in suggested commands, if they need one. */
   *all(project: string | undefined): Generator<DisabledServer> {
     for (const [name, { listed, offered }] of this.servers) {
       const why = `its server "${name}" is ${stateOf(listed, project === undefined ? '' : ` -P ${project}`)}`;

@@ -1,14 +1,14 @@
-/** Shorter values would stand in too many words that are no secrets. */
+/** Shorter values occur in too many other words. */
 const SHORTEST = 4;
-/** And what is not the value as it is, but a part or an encoding of it, is to be longer than that. */
+/** For parts and encodings of a value, which are more likely to match by accident. */
 const SHORTEST_DERIVED = 8;
 
-/** Longer values are not looked for in what is written twice: it has many signs for each of theirs. */
+/** Longer values are not searched in doubly escaped text, which has many characters for each of theirs. */
 const LONGEST_TWICE = 16_384;
 
 /**
- * How a value may be written in a text: as it is, in JSON, in URLs, in HTML, in base64, as in a Basic header, and in hex;
- * in JSON that is a text of JSON, and in URLs that are a part of URLs.
+ * The ways in which a value may appear in a text: plain, in JSON, URLs, HTML, base64 (as in a Basic header) and hex, and doubly
+ * escaped in JSON and URLs.
  */
 export function encodingsOf(value: string): string[] {
   if (value.length < SHORTEST) return [];
@@ -22,7 +22,7 @@ export function encodingsOf(value: string): string[] {
   return [...spellings, ...derived.filter((text) => text.length >= SHORTEST_DERIVED)];
 }
 
-/** Some writers escape slashes, and some everything beyond ASCII. */
+/** Some encoders escape slashes, and some all non-ASCII characters. */
 function inJson(value: string): string[] {
   const usual = JSON.stringify(value).slice(1, -1);
   const ascii = usual.replace(
@@ -32,14 +32,13 @@ function inJson(value: string): string[] {
   return [usual, ascii].flatMap((text) => [text, text.replaceAll('/', '\\/')]);
 }
 
-/** Of a value that nothing is escaped in, none is another one. */
 function twice(value: string, escaped: readonly string[]): string[] {
   const urls = escaped.map((text) => encodeURIComponent(text));
   const small = escaped.map((text) => encodeURIComponent(inSmallEscapes(text)));
   return [...inJson(value).flatMap(inJson), ...inHtml(value), ...urls, ...small];
 }
 
-/** Quotes have several names, and not everybody escapes them. */
+/** Quotes have several entities, and some encoders leave them unescaped. */
 function inHtml(value: string): string[] {
   const text = value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   if (!/["']/.test(value)) return [text];
@@ -54,18 +53,18 @@ function inHex(value: string): string[] {
   return [hex, hex.toUpperCase()];
 }
 
-/** `%2f` is as good as `%2F`. */
+/** Percent escapes are case-insensitive. */
 function inSmallEscapes(text: string): string {
   return text.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase());
 }
 
-/** A URL escapes other characters than `encodeURI` does, and others in each of its parts. */
+/** URLs escape other characters than `encodeURI`, and each part of a URL has its own set. */
 function inUrls(value: string): string[] {
   const inUserInfo = new URL('http://host/');
   inUserInfo.password = value;
   return [
     ...['', '?=', '#'].map((before) => afterHost(`${before}${value}`).slice(before.length)),
-    // Of a value with a question mark in it, the path is a part.
+    // The path ends at a question mark in the value.
     afterHost(value).split('?')[0]!,
     inUserInfo.password,
     asHost(value),
@@ -73,7 +72,7 @@ function inUrls(value: string): string[] {
   ];
 }
 
-/** In small letters and in ASCII; nothing where it is more than a host, since a part of it may be any word. */
+/** Lowercase ASCII. Empty unless the value is a plain host, because a part of it could be any word. */
 function asHost(value: string): string {
   const url = URL.parse(`http://${value}/`);
   return url?.href === `http://${url?.hostname}/` ? url.hostname : '';
@@ -83,12 +82,12 @@ function afterHost(rest: string): string {
   return new URL(`http://host/${rest}`).href.slice('http://host/'.length);
 }
 
-/** Three bytes are four characters, so how it looks depends on how many bytes stand before it. */
+/** Three bytes become four characters, so the encoding depends on the offset of the value. */
 function inBase64(value: string): string[] {
   const bytes = Buffer.from(value);
   return [0, 1, 2].flatMap((before) => {
     const padded = Buffer.concat([Buffer.alloc(before), bytes]);
-    // The characters at its edges hold bits of its neighbours too.
+    // The outermost characters also encode bits of the neighbouring bytes.
     const start = Math.ceil((before * 8) / 6);
     const end = Math.floor((padded.length * 8) / 6);
     return [padded.toString('base64').slice(start, end), padded.toString('base64url').slice(start, end)];

@@ -2,15 +2,15 @@ import type { WorkspaceRow } from '../store/workspaces.ts';
 import { encodingsOf } from './encodings.ts';
 import { Mask } from './mask.ts';
 
-/** Shorter values stand in too many other texts. */
+/** Shorter values occur in too many other texts. */
 const SHORTEST = 8;
-/** So many values are masked, those that were changed long ago not any more. */
+/** Beyond this, the oldest values are no longer masked. */
 const MAX_VALUES = 1_000;
 
-/** Masks what the hosted servers of a project are started with, or were: an old instance may live on for a while. */
+/** Masks the environment of a project's hosted servers, including former values: an old instance may still run with them. */
 export class EnvironmentMask {
   private rows: readonly WorkspaceRow[] | undefined;
-  /** The latest last. */
+  /** Newest last. */
   private readonly values = new Set<string>();
   private mask = new Mask([]);
 

@@ -16,9 +16,9 @@ import type { HostedServer } from '../hosting/server-state.ts';
 import type { WorkspaceRow } from '../store/workspaces.ts';
 import type { Vault } from './vault.ts';
 
-/** A row with nothing missing. */
+/** A row with all defaults applied. */
 export interface HostedRow extends WorkspaceRow {
-  /** Why it cannot be run as it was written down. */
+  /** Why the stored row cannot run. */
   problem: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export function hostedRowOf(row: WorkspaceRow): HostedRow {
   return { ...row, mcp_config: config, resource_limits: limits, problem };
 }
 
-/** How the gateway sees a hosted server: as one more server of its project. */
+/** The gateway treats a hosted server like any other server of its project. */
 export function configOfHosted(
   { id, name, enabled, mcp_config }: WorkspaceRow,
   project: string,
@@ -55,20 +55,17 @@ export function configOfHosted(
   };
 }
 
-/** What it refers to. */
 export function hostedVariables({ mcp_config }: Pick<WorkspaceRow, 'mcp_config'>): Set<string> {
   const { environment, args, command } = mcp_config;
   return variablesIn([...Object.values(environment), ...args, command ?? '']);
 }
 
-/** The project of a hosted server. */
 interface Owner {
   readonly id: string;
   readonly name: string;
   readonly vault: Vault;
 }
 
-/** What the supervisor has to know of a hosted server. */
 export function hostedServerOf(
   row: HostedRow,
   project: Owner,
@@ -87,7 +84,7 @@ export function hostedServerOf(
   };
 }
 
-/** What once ran it runs it again, if that may be: another one would not have its volumes. */
+/** Prefers the provider that ran it before, if it is still allowed, because it has the volumes. */
 function formerProvider({ provider }: WorkspaceRow, allow: HostingSettings['allow']): Provider | undefined {
   if (provider === 'docker' || provider === 'process') return allow.includes(provider) ? provider : undefined;
   return providers.find((known) => known === provider);
@@ -103,7 +100,7 @@ export function historyOf({ memory }: WorkspaceRow['metadata']): RunHistory {
 function specOf({ id, name, mcp_config, resource_limits, problem }: HostedRow, project: Owner): InstanceSpec {
   if (problem !== undefined) throw new SwitchboardError('invalid_config', problem);
   const { image, command, args, environment, port, stdio_bridge } = mcp_config;
-  // What is no secret is for the shell that may be in it.
+  // Other variables are left for a shell in the container to expand.
   const filled = (text: string) => fillKnown(text, (secret) => project.vault.value(secret));
   const parsed = parseLimits(resource_limits);
   if ('problems' in parsed) {
@@ -128,7 +125,7 @@ function specOf({ id, name, mcp_config, resource_limits, problem }: HostedRow, p
   };
 }
 
-/** With the project's secrets in it, and nothing of what Switchboard itself was started with. */
+/** Uses the project's secrets only, never the environment of Switchboard. */
 function resolved(server: string, env: Record<string, string>, project: Owner): Record<string, string> {
   const transport = { type: 'stdio' as const, command: server, args: [], env, cwd: '/' };
   const filled = resolveVariables(transport, server, (name) => project.vault.value(name), project.name);

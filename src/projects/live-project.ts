@@ -32,7 +32,6 @@ const DEFAULT_PROJECT = 'default';
 /** Shorter credentials of the configuration file occur in too many other words. */
 const SHORTEST_MASKED = 8;
 
-/** The only project if there is no database. */
 const unstoredDefault: ProjectRow = {
   id: '00000000-0000-0000-0000-000000000000',
   name: DEFAULT_PROJECT,
@@ -58,27 +57,23 @@ export interface LiveProjectSettings {
   /** For the servers of all projects. */
   servers: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
   events: ServerEvents;
-  /** What a server of a project said of itself before this start. */
+  /** The snapshot that a server left before this start. */
   recall(projectId: string, config: ServerConfig): ServerSnapshot | undefined;
   openSecret(sealed: SealedSecret): string;
   /** Secrets of Switchboard itself, which are always masked. */
   ownSecrets: readonly string[];
   home: string;
-  /** The timeout of calls to hosted servers. */
   hostedTimeoutMs: number;
-  /** Overrides how every server starts. */
   startup: ServerConfig['startup'] | undefined;
   warned(message: string): void;
 }
 
-/** A running project: its stored state, its servers, and what clients see of them. */
 export class LiveProject implements ScopedProject {
   readonly id: string;
   readonly isDefault: boolean;
   readonly servers: Servers;
   readonly scope: Scope;
   readonly vault: Vault;
-  /** How its servers get secrets, and how secrets are masked. */
   readonly access: Pick<ReplicaSettings, 'variable' | 'given' | 'redact'>;
   private readonly settings: LiveProjectSettings;
   private state: ProjectState;
@@ -141,7 +136,7 @@ export class LiveProject implements ScopedProject {
     return this.hostedRows;
   }
 
-  /** All servers, enabled or not, in the order in which they are shown. */
+  /** In display order, enabled or not. */
   get listed(): readonly ListedServer[] {
     return this.listedServers;
   }
@@ -179,7 +174,6 @@ export class LiveProject implements ScopedProject {
     return { changes, isVisible: !isSame };
   }
 
-  /** The name of the product that a server belongs to. */
   productOf({ product_id }: ServerRow): string | undefined {
     return this.state.products.find(({ id }) => id === product_id)?.name;
   }
@@ -216,7 +210,7 @@ export class LiveProject implements ScopedProject {
     return { name: row.name, config, row: undefined, hosted: row, isEnabled: row.enabled };
   }
 
-  /** The default working directory of its servers, away from the database and the keys. */
+  /** Keeps the default working directory of servers away from the database and the keys. */
   private folder(): string {
     const folder = join(this.settings.home, 'servers', this.id);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -255,7 +249,6 @@ export class LiveProject implements ScopedProject {
     this.mask(parts.filter((part) => !isFolder(part) && credentials.some((whole) => whole.includes(part))));
   }
 
-  /** Credentials of the file are not secrets of the project, but are masked too. */
   private mask(credentials: readonly string[]): void {
     this.vault.learn(credentials.filter((value) => value.length >= SHORTEST_MASKED));
   }

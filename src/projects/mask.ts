@@ -1,11 +1,11 @@
 const MASK = '***';
-/** By so many characters a text is found; the rest is compared. Keeps the pattern small, however long the texts are. */
+/** The search pattern contains only this many characters of each text, so that it stays small. */
 const BEGINNING = 4;
 
-/** Masks the texts of a list wherever they stand in others. Shorter ones than are found by are left alone. */
+/** Masks all occurrences of the given texts. Texts shorter than `BEGINNING` are ignored. */
 export class Mask {
   private readonly beginning: RegExp;
-  /** Those that begin alike, the longest first. */
+  /** Longest first. */
   private readonly byBeginning: Map<string, string[]>;
 
   constructor(texts: Iterable<string>) {
@@ -27,7 +27,7 @@ export class Mask {
     return clean + text.slice(cleanTo);
   }
 
-  /** Where they stand. Of some that overlap nothing is to be left, so they are one place. */
+  /** Overlapping matches are merged. */
   private places(text: string): { start: number; end: number }[] {
     const places: { start: number; end: number }[] = [];
     this.beginning.lastIndex = 0;

@@ -8,16 +8,12 @@ import type { Changes, Servers } from '../upstreams/servers.ts';
 import { LiveProject, type LiveProjectSettings } from './live-project.ts';
 
 export interface ProjectsEvents {
-  /** The lists that clients of this scope see have changed. */
   listsChanged(scope: Scope, ...change: Parameters<ConstructorParameters<typeof Scope>[2]>): void;
-  /** At least one server was added, changed or removed. */
   applied(project: LiveProject, changes: Changes): void;
   removed(project: LiveProject): void;
-  /** The stored state was read again. */
   refreshed(): void;
 }
 
-/** All projects by id and name, and the scopes that clients choose from. */
 export class Projects implements Scopes {
   readonly all: Scope;
   private readonly settings: LiveProjectSettings;
@@ -62,7 +58,7 @@ export class Projects implements Scopes {
     return [...this.byId.values()];
   }
 
-  /** Applies a new configuration file. Returns whether that changed any server. */
+  /** Returns whether any server changed. */
   configure(configuration: Configuration): boolean {
     const settings = scopeSettings(configuration.settings);
     const isSame = isDeepStrictEqual(settings, scopeSettings(this.configuration.settings));
@@ -77,7 +73,7 @@ export class Projects implements Scopes {
     return changed.length > 0;
   }
 
-  /** Applies the stored state of a project. Returns whether that changed any server. */
+  /** Returns whether any server changed. */
   apply(state: ProjectState): boolean {
     // Servers that start now would never be stopped.
     if (this.isStopped) return false;
@@ -114,7 +110,6 @@ export class Projects implements Scopes {
     void servers.retired().finally(() => this.leaving.delete(servers));
   }
 
-  /** The offer of a project has changed. */
   changed(project: LiveProject, kinds: readonly OfferKind[]): void {
     project.scope.changes(kinds);
     this.all.changes(kinds);
@@ -126,7 +121,7 @@ export class Projects implements Scopes {
     for (const { scope } of this.list()) scope.flush();
   }
 
-  /** Clients have seen the current lists. */
+  /** Marks the current lists as seen by clients. */
   show(): void {
     this.all.show();
     for (const { scope } of this.list()) scope.show();

@@ -11,15 +11,14 @@ interface Target {
 const RETRY_MS = 1_000;
 
 /**
- * Applies the stored state of projects. Reads run one after the other, so that an older state never replaces a newer one;
- * requests for a read that is queued share it.
+ * Applies the stored state of projects. Reads run one at a time, so that an older state never replaces a newer one; requests
+ * share a queued read.
  */
 export class Refresher {
   private readonly source: Source;
   private readonly target: Target;
   private readonly queued = new Map<string | undefined, Promise<void>>();
   private last: Promise<void> = Promise.resolve();
-  /** Projects that have changed and could not be read yet. */
   private readonly missed = new Set<string | undefined>();
   private retry: NodeJS.Timeout | undefined;
   private isClosed = false;
@@ -29,7 +28,7 @@ export class Refresher {
     this.target = target;
   }
 
-  /** A project has changed, or with undefined any. A read that fails is retried. */
+  /** Without an id, any project may have changed. A failed read is retried. */
   follow(id: string | undefined): void {
     this.missed.add(id);
     this.refresh(id).then(
@@ -43,7 +42,7 @@ export class Refresher {
     clearTimeout(this.retry);
   }
 
-  /** Resolves when everything that was committed before this call is applied. Without an id, all projects are read. */
+  /** Resolves when everything that was committed before this call is applied. Without an id, reads all projects. */
   refresh(id?: string): Promise<void> {
     const shared = this.queued.get(id);
     if (shared !== undefined) return shared;

@@ -7,7 +7,7 @@ const fileKeys: Record<string, string> = Object.fromEntries(
   Object.entries(settingKeys).map(([key, column]) => [column, key]),
 );
 
-/** The configuration of a server that is kept in a project. Throws where somebody has written a wrong one into the table. */
+/** Throws if the stored configuration is invalid. */
 export function configOf(
   row: ServerRow,
   project: string,
@@ -21,12 +21,12 @@ export function configOf(
     ...Object.fromEntries(settings),
     enabled: row.enabled,
   };
-  // Relative paths have no file that they could be relative to.
+  // The file does not exist; relative paths resolve against its folder.
   const config = checkStored(row.name, entry, defaults, join(folder, 'none'));
   return { ...config, project };
 }
 
-/** What stands for a configuration that cannot be used. */
+/** A placeholder for an invalid configuration. */
 export function unusable({ name, enabled }: ServerRow, defaults: ServerDefaults): ServerConfig {
   return checkStored(name, { command: name, enabled }, defaults, '/none');
 }

@@ -2,21 +2,20 @@ import type { SealedSecret } from '../store/secrets.ts';
 import { encodingsOf } from './encodings.ts';
 import { Mask } from './mask.ts';
 
-/** So many values are masked on after they were changed or deleted, */
+/** How many changed or deleted values stay masked, and of how many characters in total. */
 const MAX_FORMER = 1_000;
-/** and so much of them. */
 const MAX_FORMER_CHARACTERS = 1_000_000;
 
-/** The secrets of one project. They stay sealed until a server needs one, or a text might show one. */
+/** The secrets of one project, sealed until a server needs one or a text must be redacted. */
 export class Vault {
   private readonly open: (sealed: SealedSecret) => string;
   private readonly alwaysMasked: readonly string[];
   private sealed = new Map<string, SealedSecret>();
-  /** Every value that was opened, the latest last: what was started with an old one may live on, and speak of it. */
+  /** Newest last. Includes former values, because a server that was started with one may still print it. */
   private readonly opened = new Set<string>();
   private mask: Mask | undefined;
 
-  /** `alwaysMasked`: what no text may show either, though it is no secret of the project. */
+  /** `alwaysMasked`: values to mask that are not secrets of the project. */
   constructor(open: (sealed: SealedSecret) => string, alwaysMasked: readonly string[] = []) {
     this.open = open;
     this.alwaysMasked = alwaysMasked;
@@ -36,13 +35,12 @@ export class Vault {
     return sealed && this.opening(sealed);
   }
 
-  /** Those of the names that are secrets, and which version each is of. */
   versions(names: Iterable<string>): Record<string, string> {
     const known = [...names].flatMap((name) => this.sealed.get(name) ?? []);
     return Object.fromEntries(known.map(({ name, version }) => [name, version]));
   }
 
-  /** Masks what servers get from elsewhere, too. */
+  /** Also masks values that servers get from other sources. */
   learn(values: readonly string[]): void {
     for (const value of values) {
       if (!this.opened.delete(value)) this.mask = undefined;
@@ -50,7 +48,7 @@ export class Vault {
     }
   }
 
-  /** The text with every secret in it masked, however it is written there. */
+  /** Masks every secret in all its encodings. */
   redact(text: string): string {
     this.mask ??= this.maskOfAll();
     return this.mask.apply(text);
@@ -71,7 +69,7 @@ export class Vault {
     }
   }
 
-  /** What cannot be opened cannot have been given to anybody. */
+  /** A value that cannot be opened was never given to a server. */
   private valueOrNothing(secret: SealedSecret): string {
     try {
       return this.opening(secret);

@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Attachment } from '../../channels/hosted.ts';
 
-/** How long a server over HTTP may take to listen, and how often it is probed. */
 const LISTEN_MS = 30_000;
 const PROBE_EVERY_MS = 100;
 const PROBE_TIMEOUT_MS = 2_000;
 
 /**
- * Resolves when the server answers HTTP requests, because one that has just started does not listen yet. Calls `attach` for
- * each probe: the server may restart meanwhile and get another port.
+ * Resolves when the server answers HTTP requests. Calls `attach` for each probe, because the server may restart and get another
+ * port.
  */
 export async function attachWhenListening(
   attach: () => Promise<Attachment>,

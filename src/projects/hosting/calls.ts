@@ -21,7 +21,6 @@ interface CallInFlight {
   abort: AbortController;
 }
 
-/** Calls of hosted servers that come from the API, not from MCP clients. */
 export class HostedCalls {
   private readonly options: HostedCallsOptions;
   private readonly inFlight = new Set<CallInFlight>();
@@ -49,7 +48,7 @@ export class HostedCalls {
       throw error;
     } finally {
       this.inFlight.delete(call);
-      // Its response is still to be sent.
+      // The response is not sent yet.
       if (this.inFlight.size === 0) setImmediate(this.whenIdle);
     }
   }
@@ -73,12 +72,11 @@ export class HostedCalls {
     return requestServer(server, group, input, signal, (call) => recorded(finished(call, group.project)));
   }
 
-  /** The servers of the calls in flight, one name for each call. */
   underWay(): string[] {
     return [...this.inFlight].map(({ server }) => server);
   }
 
-  /** Accepts no more calls. Resolves when none is in flight. */
+  /** Rejects new calls. Resolves when none is in flight. */
   drain(): Promise<void> {
     this.isStopping = true;
     return new Promise((resolve) => {
@@ -87,7 +85,7 @@ export class HostedCalls {
     });
   }
 
-  /** Aborts the calls that are left, newest first, so that a queued one does not start. */
+  /** Newest first, so that a queued call does not start. */
   abortAll(): void {
     for (const { abort } of [...this.inFlight].toReversed()) abort.abort();
   }

@@ -7,7 +7,7 @@ interface HeartbeatOptions {
   timeoutMs: number;
   /** Whether a call is in progress: a busy server may not answer, so this beat is skipped. */
   isBusy(): boolean;
-  /** Resolves with the server's response. An error other than a timeout says nothing about the server. */
+  /** Resolves with the response. An error other than a timeout says nothing about the server's health. */
   ping(): Promise<void>;
   /** Called once for each change. The server counts as responsive at first. */
   changed(isResponsive: boolean): void;
@@ -17,7 +17,6 @@ interface HeartbeatOptions {
 export class Heartbeat {
   private readonly options: HeartbeatOptions;
   private readonly timer: NodeJS.Timeout;
-  /** The timeouts of pending pings. */
   private readonly pending = new Set<NodeJS.Timeout>();
   private isResponsive = true;
   private isStopped = false;
@@ -74,7 +73,6 @@ interface HeartbeatsEvents {
   changed(id: string, isResponsive: boolean, why?: string): void;
 }
 
-/** One heartbeat for each hosted server that runs. */
 export class Heartbeats {
   private readonly everyMs: number;
   private readonly timeoutMs: number;
@@ -101,7 +99,6 @@ export class Heartbeats {
     this.byId.set(id, heartbeat);
   }
 
-  /** Stops all others. */
   retain(ids: ReadonlySet<string>): void {
     for (const [id, heartbeat] of this.byId) {
       if (ids.has(id)) continue;

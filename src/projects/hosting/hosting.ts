@@ -23,7 +23,6 @@ interface HostingOptions {
   home: string;
   children: ChildRecord;
   warned(message: string): void;
-  /** The status of a server has changed. */
   changed(server: RegisteredServer): void;
   recorded(call: FinishedCall): void;
 }
@@ -45,7 +44,6 @@ export class Hosting implements Hosts {
   private leave = () => {};
   private yielding: NodeJS.Timeout | undefined;
   private isHost = false;
-  /** Resolves when it is known whether this process hosts. */
   private readonly decided = Promise.withResolvers<void>();
   private isClosed = false;
 
@@ -69,12 +67,10 @@ export class Hosting implements Hosts {
     });
   }
 
-  /** Call when all projects are known. */
   start(): void {
     this.leave = this.options.store.contendForHost((isHost) => this.chosen(isHost));
   }
 
-  /** Call when rows may have changed. */
   refresh(): void {
     const servers = this.registered.all();
     const ids = new Set(servers.map(({ row }) => row.id));
@@ -95,7 +91,6 @@ export class Hosting implements Hosts {
     await this.loading;
   }
 
-  /** Whether this process hosts. */
   get runsHere(): boolean {
     return this.isHost;
   }
@@ -141,10 +136,10 @@ export class Hosting implements Hosts {
     if (status === 'stopped' || status === 'failed') this.running?.restart(id).catch(() => {});
   }
 
-  /** Removes the volumes of a server that is no longer registered. Rejects if another process hosts. */
+  /** Rejects if another process hosts. */
   async removeOrphanedVolumes(server: { name: string; project: string }): Promise<string[]> {
     await this.decided.promise;
-    // It is not loaded if nothing is registered.
+    // Nothing is loaded while no server is registered.
     if (this.isHost) await this.ensureLoaded();
     return (await this.requireSupervisor(server.name)).removeOrphanedVolumes(server);
   }
@@ -155,12 +150,10 @@ export class Hosting implements Hosts {
     if (transport.type === 'hosted') this.running?.log(transport.id)?.add(withoutLastLines(line));
   }
 
-  /** The gateway has completed the MCP handshake with a server. */
   connected({ config: { transport } }: Server): void {
     if (transport.type === 'hosted') this.running?.initialized(transport.id);
   }
 
-  /** Stops all servers. */
   async close(): Promise<void> {
     this.isClosed = true;
     this.decided.resolve();
@@ -241,7 +234,7 @@ export class Hosting implements Hosts {
   /** Undefined if another process hosts. */
   private async findSupervisor(id: string): Promise<Supervisor | undefined> {
     await this.decided.promise;
-    // It may have just been registered.
+    // It may have been registered a moment ago.
     if (this.running?.status(id) === undefined) this.refresh();
     await this.loading;
     return this.running;

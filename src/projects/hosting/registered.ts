@@ -4,13 +4,11 @@ import type { HostedRow } from '../hosted-rows.ts';
 import type { LiveProject } from '../live-project.ts';
 import type { Projects } from '../projects.ts';
 
-/** A row and its project, whether it runs or not. */
 export interface RegisteredServer {
   row: HostedRow;
   project: LiveProject;
 }
 
-/** The hosted servers of all projects. */
 export class RegisteredServers {
   private readonly projects: Projects;
   private readonly masks = new WeakMap<LiveProject, EnvironmentMask>();
@@ -31,13 +29,12 @@ export class RegisteredServers {
     return this.find(id)?.row.name ?? id;
   }
 
-  /** The gateway's view of it; undefined while it is disabled. */
+  /** Undefined while it is disabled. */
   server(id: string): Server | undefined {
     const { project, row } = this.find(id) ?? {};
     return row && project?.servers.get(row.name);
   }
 
-  /** Masks the secrets of a project, and the environment of its hosted servers. */
   redact(projectId: string, text: string): string {
     const project = this.projects.lookUp(projectId);
     if (project === undefined) return text;
@@ -49,7 +46,7 @@ export class RegisteredServers {
     return mask.apply(project.vault.redact(text), project.hosted);
   }
 
-  /** Identifies the database: the default project is created with it, and its id is unique. */
+  /** Identifies the database: the default project is created with it, under a unique id. */
   get owner(): string {
     return this.projects.list().find(({ isDefault }) => isDefault)?.id ?? 'unknown';
   }

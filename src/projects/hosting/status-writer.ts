@@ -3,7 +3,7 @@ import type { WorkspaceStatus, WorkspaceTable } from '../../store/workspaces.ts'
 
 const RETRY_MS = 1_000;
 
-/** Persists the status of hosted servers: the latest of each, as soon as the database accepts it. */
+/** Persists the latest status of each hosted server as soon as the database accepts it. */
 export class StatusWriter {
   private readonly table: Pick<WorkspaceTable, 'setStatus'>;
   private readonly warned: (message: string) => void;
@@ -39,7 +39,7 @@ export class StatusWriter {
     this.begin();
   }
 
-  /** Writes nothing, because another process may write its own. */
+  /** Another process may write its own status now. */
   pause(): void {
     this.isPaused = true;
   }
@@ -49,12 +49,11 @@ export class StatusWriter {
     if (this.pending.size > 0) this.begin();
   }
 
-  /** Another process writes them from now on. */
   discard(): void {
     this.pending.clear();
   }
 
-  /** Writes the rest, without a retry. */
+  /** Writes pending statuses, without a retry. */
   async close(): Promise<void> {
     clearTimeout(this.retry);
     await this.writing;
