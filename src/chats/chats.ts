@@ -10,7 +10,6 @@ import type { Store } from '../store/store.ts';
 import { ProjectToolbox } from './project-toolbox.ts';
 import { RunRecord } from './run-record.ts';
 
-/** How often the store is told that the active chats are alive. */
 const TOUCH_MS = 20_000;
 
 /** How often runs of killed processes are marked as failed. */
@@ -26,10 +25,9 @@ export interface NewChat {
   apiKeySecret: string;
 }
 
-/** A chat that has begun. */
 export interface ChatRun {
   id: string;
-  /** Call it once. The result has the new messages only. `signal`: the client has disconnected, which cancels it. */
+  /** Call once. The result has only the new messages. `signal` aborts when the client disconnects, which cancels the chat. */
   finish(onEvent: (event: AgentEvent) => void, signal: AbortSignal): Promise<ChatResult>;
 }
 
@@ -47,11 +45,9 @@ export class ChatFailure extends SwitchboardError {
 interface ActiveChat {
   project: LiveProject;
   abort: AbortController;
-  /** Resolves when the run is persisted. */
   over: Promise<unknown>;
 }
 
-/** What a chat works with. */
 interface Work {
   project: LiveProject;
   chat: NewChat & { model: string };
@@ -60,12 +56,11 @@ interface Work {
   onEvent: (event: AgentEvent) => void;
 }
 
-/** The chats in flight: a model, the tools of a project, and a record of the run. */
 export class Chats {
   private readonly settings: ChatSettings;
   private readonly store: Store;
   private readonly warn: (message: string) => void;
-  /** Every chat of a project would warn of the same tools. */
+  /** Passes each warning on once, because every chat of a project would repeat it. */
   private readonly warnings = new WeakMap<LiveProject, (message: string) => void>();
   private readonly active = new Map<string, ActiveChat>();
   private touching: NodeJS.Timeout | undefined;
@@ -109,7 +104,6 @@ export class Chats {
     };
   }
 
-  /** Cancels the chats of a project that was removed. */
   endOf(project: LiveProject): void {
     const removed = new SwitchboardError('unknown_project', `The project "${project.name}" was deleted.`);
     for (const chat of this.active.values()) {
@@ -164,7 +158,7 @@ export class Chats {
     }
   }
 
-  /** The agent's modules are loaded with the first chat: most processes have none. */
+  /** Loads the agent modules with the first chat, because most processes have none. */
   private async converse(
     { project, chat, apiKey, record, onEvent }: Work,
     toolbox: ProjectToolbox,

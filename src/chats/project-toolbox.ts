@@ -8,13 +8,13 @@ import { type RequestOutcome, requestGroup } from '../upstreams/group-request.ts
 import type { Client } from '../upstreams/request.ts';
 
 /**
- * The tools of a project, for one agent. Its servers are those that clients use too: the same connections, the same
- * lines, the same switches. `over` is told of every call that went to a server.
+ * The tools of a project, for one agent. It shares the servers, queues and tool switches of the project's clients. `over`
+ * receives every call that reached a server.
  */
 export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
   private readonly project: LiveProject;
   private readonly over: (call: FinishedCall) => void;
-  /** What servers with an instance for each client know the agent by. */
+  /** Identifies the agent to servers that run an instance per client. */
   private readonly client: Client = { era: 'modern' };
 
   constructor(project: LiveProject, over: (call: FinishedCall) => void) {
@@ -22,7 +22,7 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
     this.over = over;
   }
 
-  /** Starts servers that were never seen. One that was lost is tried now, and not when its time has come. */
+  /** Starts servers that never connected, and retries lost servers without waiting for their backoff. */
   async start(): Promise<void> {
     for (const server of this.project.servers.each()) {
       if (server.condition.state === 'backing_off') server.retry();
@@ -68,7 +68,7 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
     );
   }
 
-  /** The servers go on; only what was this agent's own ends. */
+  /** Releases only the instances of this agent; shared servers keep running. */
   async stop(): Promise<void> {
     for (const server of this.project.servers.each()) server.release(this.client);
   }

@@ -15,7 +15,7 @@ import type { CallRecord } from '../store/call-record.ts';
 import type { NewRun, RunEnd } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
 
-/** Longer texts are truncated: records are for inspection, not for storing results. */
+/** Longer texts are truncated: records are for inspection, not storage. */
 const MAX_CHARACTERS = 256 * 1024;
 
 type Clean = (text: string) => string;
@@ -27,21 +27,20 @@ interface RunRecordSettings {
   warned(message: string): void;
 }
 
-/** Persists one run in the background, in order, and completely before its end. */
+/** Persists one run in the background: in order, and completely before it is marked as ended. */
 export class RunRecord {
   readonly id = randomUUID();
   private readonly settings: RunRecordSettings;
   private readonly queued: (() => Promise<void>)[] = [];
   private writing: Promise<void> | undefined;
   private position = 0;
-  /** The last turn of the model, which made the tool calls that follow. */
+  /** The last turn of the model, which made the following tool calls. */
   private turn: { messageId: string; step: number } | undefined;
 
   constructor(settings: RunRecordSettings) {
     this.settings = settings;
   }
 
-  /** Resolves when the run is persisted. */
   async begin(
     run: Pick<NewRun, 'model' | 'system' | 'tools'>,
     messages: readonly AgentMessage[],
@@ -138,7 +137,6 @@ export class RunRecord {
   }
 }
 
-/** The content of a message without secrets, files and long texts. */
 function persistedContent({ content }: AgentMessage, clean: Clean): object[] {
   return content.map((part: UserPart | AssistantPart) => persistedPart(part, clean));
 }
@@ -158,7 +156,6 @@ function persistedPart(part: UserPart | AssistantPart, clean: Clean): object {
   }
 }
 
-/** The arguments or the result of a tool as JSON text, without secrets. */
 export function persistedValue(value: unknown, clean: Clean): string {
   const text = JSON.stringify(cleanValue(value, clean));
   if (text.length <= MAX_CHARACTERS) return text;

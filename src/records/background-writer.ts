@@ -1,4 +1,4 @@
-/** Writes to the database in the background: a while after a change, one write at a time, and again after a failure. */
+/** Writes in the background after a delay, one write at a time, and retries failures. */
 export class BackgroundWriter {
   private readonly write: () => Promise<void>;
   private readonly delayMs: number;
@@ -14,7 +14,6 @@ export class BackgroundWriter {
     this.retryMs = retryMs;
   }
 
-  /** Changes that follow before the write are written with it. */
   schedule(delayMs = this.delayMs): void {
     if (this.isClosed) return;
     this.timer ??= setTimeout(() => {
@@ -23,7 +22,7 @@ export class BackgroundWriter {
     }, delayMs).unref();
   }
 
-  /** Writes after the write in flight. Never rejects: a write that fails is scheduled again. */
+  /** Waits for the write in flight. Never rejects: a failed write is scheduled again. */
   run(write = this.write): Promise<void> {
     this.last = this.last
       .then(() => {
@@ -37,7 +36,7 @@ export class BackgroundWriter {
     return this.last;
   }
 
-  /** Writes what is left, once. */
+  /** Writes the rest, without a retry. */
   close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);

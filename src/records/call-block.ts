@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { FinishedCall } from '../gateway/records.ts';
 import { type CallKind, type CallRecord, type PlainCalls, plainStatuses } from '../store/call-record.ts';
 
-/** Not more than the ids of one block can tell apart. */
+/** Ids within a block have three hex digits. */
 export const BLOCK_CALLS = 2_000;
 
 /**
- * Calls of which there is nothing more to tell than what kind they were, and a few numbers. It holds no object for each:
- * those would live until they are written, and to the collector of garbage what lives for a while is the most work.
+ * Calls that have only a kind and a few numbers, in columns: an object for each would live until it is written, and objects that
+ * live that long cost the garbage collector the most.
  */
 export class CallBlock {
   private readonly columns = {
@@ -39,9 +39,9 @@ export class CallBlock {
     this.count++;
   }
 
-  /** What is in it, with what must not be shown taken out of names. Nothing may be added from now on. */
+  /** Redacts names. Nothing may be added afterwards. */
   plain(clean: (projectId: string, name: string) => string): PlainCalls {
-    // Kept for the next time too: what was written and not acknowledged is not there twice.
+    // Kept for retries, so that calls of an unacknowledged write are not inserted twice.
     this.idPrefix ||= timedIdPrefix(Date.now());
     const { columns, count, idPrefix } = this;
     return {
@@ -87,7 +87,6 @@ export class CallBlock {
   }
 }
 
-/** The same calls one by one. */
 export function recordsOf({ idPrefix, kinds, columns }: PlainCalls): CallRecord[] {
   return Array.from(columns.kind, (kind, index) => ({
     ...kinds[kind]!,
@@ -114,7 +113,7 @@ function isOfKind(call: FinishedCall, kind: CallKind): boolean {
   );
 }
 
-/** A UUID of version 7 but for its last three digits: those of one time are together in an index. */
+/** A version 7 UUID without its last three digits. Ids of the same time are adjacent in an index. */
 function timedIdPrefix(milliseconds: number): string {
   const time = milliseconds.toString(16).padStart(12, '0');
   const random = randomBytes(9).toString('hex');

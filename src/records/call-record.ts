@@ -6,15 +6,14 @@ import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrp
 import { bytesAt, type Message } from '../protocol/message.ts';
 import type { CallRecord } from '../store/call-record.ts';
 
-/** What is larger is not kept: records are for looking into, not for storing results. */
+/** Larger payloads are omitted: records are for inspection, not storage. */
 const MAX_PAYLOAD_BYTES = 256 * 1024;
 
-/** Whether there is nothing more to tell of it than a few numbers. */
+/** Whether a few numbers describe the call completely. */
 export function isPlain({ error, request, answer, run }: FinishedCall): boolean {
   return error === undefined && request === undefined && answer === undefined && run === undefined;
 }
 
-/** All that is kept of a call, without what must not be shown. */
 export function recordOf(
   call: FinishedCall,
   endedAt: number,
@@ -68,7 +67,7 @@ function cleanError(error: CallRecord['error'], clean: (text: string) => string)
   return error && { code: error.code, message: clean(error.message) };
 }
 
-/** The arguments of a tool; of anything else all that was asked. */
+/** For a tool only its arguments, otherwise all params. */
 function inputOf(request: Message, params: Span, clean: (text: string) => string): string | null {
   return payload([bytesAt(request.bytes, params)], clean, (asked) =>
     request.method === 'tools/call' ? asked.arguments : asked,
@@ -79,7 +78,7 @@ function outputOf(answer: Chunks, clean: (text: string) => string): string | nul
   return payload(answer, clean, ({ result }) => withoutFiles(result));
 }
 
-/** Images, sounds and files of a result are not kept, wherever they stand in it. */
+/** Omits images, audio and files, however deeply nested. */
 export function withoutFiles(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutFiles);
   if (!isObject(value)) return value;
@@ -96,7 +95,6 @@ export function withoutFiles(value: unknown): unknown {
   );
 }
 
-/** As JSON text. */
 function payload(
   chunks: Chunks,
   clean: (text: string) => string,
@@ -112,7 +110,7 @@ function payload(
   }
 }
 
-/** Of strings and keys only: numbers that look like a secret are none, and without them it would not be JSON. */
+/** Redacts strings and keys only: numbers are not secrets, and masking them would break the JSON. */
 export function cleanValue(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === 'string') return clean(value);
   if (typeof value !== 'object' || value === null) return value;

@@ -5,7 +5,6 @@ import type { Project } from '../upstreams/settings.ts';
 import { CallBlock, recordsOf } from './call-block.ts';
 import { isPlain, recordOf } from './call-record.ts';
 
-/** What has to be known of the rest of the program to write records. */
 export interface RecorderSettings {
   write(records: readonly CallRecord[]): Promise<void>;
   writePlain(calls: PlainCalls): Promise<void>;
@@ -15,25 +14,24 @@ export interface RecorderSettings {
   warned(message: string): void;
 }
 
-/** So many calls wait at most; while the database is away, later ones are dropped, and counted. */
+/** While the database is unavailable, further calls are dropped and counted. */
 const MAX_QUEUED = 10_000;
-/** And so much of their arguments and results; what is more is left out of the records. */
+/** Payloads beyond this are left out of the records. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 const BATCH = 2_000;
-/** A batch ends here too: one statement with more in it would hold up everything else. */
+/** Also limits a batch, because a larger statement would delay all others. */
 const BATCH_CHARACTERS = 2 * 1024 * 1024;
-/** Finding the records that the database does not take ends here: each that fails is a statement more. */
+/** Limits the search for rejected records: each one that is found costs another statement. */
 const MAX_FAILED_STATEMENTS = 40;
-/** So many different reasons are told. */
 const MAX_REASONS = 10;
 const FLUSH_MS = 250;
 const RETRY_MS = 1_000;
 const SWEEP_MS = 60 * 60 * 1_000;
 
-/** Writes down what calls there were: many at a time, behind the back of the calls. */
+/** Records calls in the background, in batches. */
 export class Recorder implements CallRecorder {
   private readonly settings: RecorderSettings;
-  /** Those of which there is nothing more to tell. Nothing is added to blocks but to the open one. */
+  /** Only the open block accepts calls. */
   private readonly blocks: CallBlock[] = [];
   private openBlock: CallBlock | undefined;
   private readonly spareBlocks: CallBlock[] = [];
@@ -43,10 +41,9 @@ export class Recorder implements CallRecorder {
   private readonly sweeper: NodeJS.Timeout;
   private writing: Promise<void> | undefined;
   private isFailing = false;
-  /** Why records were dropped since all of a batch were taken. */
+  /** Reported since the last batch without a rejected record. */
   private readonly reasons = new Set<string>();
   private isClosed = false;
-  /** So many calls wait to be written. */
   queued = 0;
   dropped = 0;
 
@@ -69,19 +66,19 @@ export class Recorder implements CallRecorder {
     this.queued++;
     const endedAt = Date.now();
     if (isPlain(call)) this.addPlain(call, endedAt);
-    // Made now: the bytes in it are parts of larger ones, which would be kept as long.
+    // Converted now, because its bytes are slices that would keep larger buffers in memory.
     else this.others.push(this.bounded(recordOf(call, endedAt, this.settings.redact)));
     if (this.timer === undefined && this.writing === undefined) this.schedule(FLUSH_MS);
   }
 
-  /** Writes what is left, once. */
+  /** Writes the rest, without a retry. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearInterval(this.sweeper);
     clearTimeout(this.timer);
     await this.writing;
     while (this.queued > 0 && (await this.writeBatch())) {
-      // Until nothing is left, or the database does not take it.
+      // Ends when the queue is empty or the database is unavailable.
     }
     if (this.queued > 0) {
       this.settings.warned(`${this.queued} records of calls could not be written and are lost.`);
@@ -117,7 +114,7 @@ export class Recorder implements CallRecorder {
     return this.queued >= BATCH || this.queuedCharacters >= BATCH_CHARACTERS;
   }
 
-  /** False where the database is away; what was not written stays in the queue. */
+  /** Returns false if the database is unavailable; unwritten calls stay queued. */
   private async writeBatch(): Promise<boolean> {
     const refusals: Refusals = { statements: 0, records: 0 };
     try {
@@ -145,7 +142,7 @@ export class Recorder implements CallRecorder {
     } catch (error) {
       if (asSwitchboardError(error).kind.retryable) throw error;
       refusals.statements++;
-      // In parts, to lose only those that are not taken.
+      // One by one if need be, to lose only the rejected records.
       await this.writeAll(recordsOf(calls), refusals);
     }
     this.blocks.shift();
@@ -166,7 +163,6 @@ export class Recorder implements CallRecorder {
     this.written(records.length, refusals.records - before);
   }
 
-  /** These are no longer waiting. */
   private written(count: number, refused: number): void {
     this.queued -= count;
     this.dropped += refused;
@@ -183,7 +179,7 @@ export class Recorder implements CallRecorder {
     return records;
   }
 
-  /** Where the database takes the others but not one of them, that one is dropped. */
+  /** Bisects a rejected batch, and drops only the records that the database rejects. */
   private async write(records: readonly CallRecord[], refusals: Refusals): Promise<void> {
     if (refusals.statements >= MAX_FAILED_STATEMENTS) {
       refusals.records += records.length;
@@ -227,7 +223,6 @@ export class Recorder implements CallRecorder {
   }
 }
 
-/** What the database did not take of a batch. */
 interface Refusals {
   statements: number;
   records: number;

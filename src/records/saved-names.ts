@@ -7,14 +7,13 @@ interface SavedNamesSettings {
   table: Pick<FormerNamesTable, 'all' | 'save'>;
   /** All projects together, and each of them by its id. */
   scopes: { readonly all: Scope; of(project: string): Scope | undefined };
-  /** Masks the secrets of the projects of a scope. */
   redact(scope: Scope, text: string): string;
   warned(message: string): void;
 }
 
 const RETRY_MS = 5_000;
 
-/** Saves the names that clients were shown and that are no longer listed, for sessions that resume after a restart. */
+/** Saves names that clients saw and that are no longer listed, for sessions that resume after a restart. */
 export class SavedNames {
   private readonly settings: SavedNamesSettings;
   private readonly changed = new Set<Scope>();
@@ -36,7 +35,6 @@ export class SavedNames {
     }
   }
 
-  /** The lists of the scope have changed. */
   update(scope: Scope): void {
     if (!scope.formerNames.isChanged) return;
     scope.formerNames.isChanged = false;

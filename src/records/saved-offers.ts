@@ -9,7 +9,6 @@ import { BackgroundWriter } from './background-writer.ts';
 interface SavedOffersSettings {
   table: Pick<OfferTable, 'all' | 'save' | 'touch'>;
   limits: ListSettings;
-  /** Masks the secrets of a project. */
   redact(projectId: string, text: string): string;
   warned(message: string): void;
 }
@@ -23,7 +22,6 @@ export class SavedOffers {
   private readonly settings: SavedOffersSettings;
   /** The offers of the last run, until their servers are created. */
   private readonly restored = new Map<string, { fingerprint: string; snapshot: ServerSnapshot }>();
-  /** Hashes of the rows. */
   private readonly written = new Map<string, string>();
   private readonly touched = new Set<string>();
   private readonly changed = new Set<Server>();
@@ -47,7 +45,7 @@ export class SavedOffers {
     }
   }
 
-  /** What a server with this configuration offered in the last run. Each is returned once. */
+  /** The offer that a server with this configuration had in the last run. Each is returned once. */
   restore(project_id: string, config: ServerConfig): ServerSnapshot | undefined {
     const key = keyOf({ project_id, server_name: config.name });
     const { fingerprint, snapshot } = this.restored.get(key) ?? {};
@@ -60,13 +58,11 @@ export class SavedOffers {
     this.restored.clear();
   }
 
-  /** The offer of the server may have changed. */
   update(server: Server): void {
     this.changed.add(server);
     this.writer.schedule();
   }
 
-  /** Writes what is left. */
   close(): Promise<void> {
     this.takeSnapshots();
     return this.writer.close();

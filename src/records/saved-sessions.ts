@@ -13,9 +13,7 @@ interface SavedSessionsSettings {
 /** Sessions that end sooner are never written. */
 const WRITE_MS = 500;
 const RETRY_MS = 5_000;
-/** How long a client waits until the end of its session is written. */
 const FORGET_WAIT_MS = 2_000;
-/** Sessions in one statement. */
 const BATCH = 500;
 
 /** Saves sessions in the background, so that clients can resume them after a restart. */
@@ -27,7 +25,6 @@ export class SavedSessions implements SessionPersistence {
   private readonly ended = new Set<string>();
   private readonly written = new Set<string>();
   private readonly writer = new BackgroundWriter(() => this.write(), WRITE_MS, RETRY_MS);
-  /** The next write of ended sessions. */
   private forgetting: Promise<void> | undefined;
   private readonly touching: NodeJS.Timeout;
   private readonly expiry: NodeJS.Timeout;
@@ -89,7 +86,7 @@ export class SavedSessions implements SessionPersistence {
     return { project: row.project_id ?? undefined, ...state };
   }
 
-  /** Writes what is left. The next start continues the sessions. */
+  /** Writes the rest. The next start continues the sessions. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearInterval(this.touching);
@@ -120,7 +117,7 @@ export class SavedSessions implements SessionPersistence {
   }
 
   private async touch(): Promise<void> {
-    // It is repeated soon.
+    // Repeated soon anyway.
     await this.settings.table.touch([...this.written]).catch(() => {});
   }
 }
