@@ -1,14 +1,13 @@
 import { connect } from 'node:net';
 import { SwitchboardError } from '../errors.ts';
 
-/** A local listener accepts at once. */
 const CONNECT_MS = 1_000;
 
 const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost']);
 
 /**
- * Rejects an address before anything is opened: it must be of this machine, and its port free. It connects rather than
- * listens, so that another program that starts at the same time does not find the port taken.
+ * Checks before anything is opened that the address is local and its port free. Connects instead of listening, so that it never
+ * holds the port while another program starts.
  */
 export async function checkAddress(host: string, port: number): Promise<void> {
   if (!loopbackHosts.has(host)) {

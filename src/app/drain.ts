@@ -12,36 +12,36 @@ export interface Waiting {
 export interface Drainable {
   /** Rejects new calls. Resolves when none is in flight. */
   drain(): Promise<void>;
-  /** The servers of the calls in flight, one for each call. */
+  /** The server of each call in flight; undefined if it has none yet. */
   underWay(): (string | undefined)[];
 }
 
-/** Waits for the calls in flight, up to the limit. Returns those that are left. */
+/** Waits for the calls in flight, up to the limit. Returns the calls that are left. */
 export async function drain(
   parts: readonly Drainable[],
   limitMs: number,
-  told: (waiting: Waiting) => void,
+  report: (waiting: Waiting) => void,
 ): Promise<Waiting> {
   const drained = Promise.all(parts.map((part) => part.drain()));
   const waiting = waitingFor(parts, limitMs);
   if (waiting.calls === 0 || limitMs === 0) return waiting;
-  told(waiting);
+  report(waiting);
   const over = new AbortController();
   await Promise.race([drained, delay(limitMs, undefined, over).catch(() => {})]);
   over.abort();
   return waitingFor(parts, limitMs);
 }
 
-/** Reports servers that have not exited after a while. Returns what cancels that. */
+/** Reports servers that have not exited after a while. Returns a function that cancels the report. */
 export function watchEnding(
   ending: () => string[],
   afterMs: number,
   limitMs: number,
-  told: (waiting: Waiting) => void,
+  report: (waiting: Waiting) => void,
 ): () => void {
   const timer = setTimeout(() => {
     const servers = [...new Set(ending())];
-    if (servers.length > 0) told({ calls: 0, servers, limitMs });
+    if (servers.length > 0) report({ calls: 0, servers, limitMs });
   }, afterMs);
   return () => clearTimeout(timer);
 }
@@ -57,7 +57,7 @@ function waitingFor(parts: readonly Drainable[], limitMs: number): Waiting {
   return { calls: underWay.length, servers, limitMs };
 }
 
-/** Calls `idle` when there has been no client for that long. */
+/** Calls `idle` when there has been no client for `exitWhenIdleMs`. */
 export function watchIdleness(
   clients: { readonly count: number },
   exitWhenIdleMs: number | undefined,

@@ -16,7 +16,7 @@ export interface OpenDatabase {
   status(): StatusView['database'];
 }
 
-/** Undefined without a database: the store is not even loaded then. */
+/** Undefined without a database; then the store module is not loaded either. */
 export async function openDatabase(
   { database, home, signal, killSignal }: AppOptions,
   events: AppEvents,
@@ -87,18 +87,17 @@ export class Persistence {
     this.unsubscribe = store.subscribe((id) => this.refresher.follow(id));
   }
 
-  /** Brings the projects to their stored state, and restores what the last run saved. */
   async start(): Promise<void> {
     await this.offers.load();
     await this.refresher.refresh();
     this.offers.discardRest();
     await this.sessions.load();
     await this.names.restore();
-    // Clients that return have seen the last lists.
+    // Returning clients have seen the lists of the last run.
     if (this.sessions.areExpected) this.projects.show();
   }
 
-  /** Ignores further changes, and saves what the next start restores. */
+  /** Ignores further changes, and saves the state that the next start restores. */
   async detach(): Promise<void> {
     this.unsubscribe();
     this.refresher.close();
@@ -113,14 +112,13 @@ export class Persistence {
 
 export const noDatabase: StatusView['database'] = { mode: 'none', connected: false, error: null };
 
-/** The secret keys, and the password of the database. */
 export function ownSecretsIn(database: AppOptions['database']): string[] {
   if (database.mode === 'none') return [];
   const keys = database.secretKey?.split(',').map((key) => key.trim()) ?? [];
   return database.mode === 'server' ? [...keys, ...passwordIn(database.url)] : keys;
 }
 
-/** Short passwords, or the user's name, occur in too many other texts to be masked. */
+/** Short passwords, and those that equal the user name, occur in too many other texts to be masked. */
 function passwordIn(url: string): string[] {
   const { username, password = '' } = URL.parse(url) ?? {};
   return password.length < 8 || password === username ? [] : [password, querystring.unescape(password)];

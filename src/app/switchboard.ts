@@ -28,10 +28,8 @@ import { cutOff, drain, watchEnding, watchIdleness } from './drain.ts';
 import { type App, type AppEvents, type AppOptions, withOverrides } from './options.ts';
 import { noDatabase, type OpenDatabase, ownSecretsIn, Persistence } from './persistence.ts';
 
-/** Opened by startApp, and closed with the program. */
 interface Opened {
   configuration: Configuration;
-  /** Undefined if Switchboard runs without a database. */
   database: OpenDatabase | undefined;
   token: string | undefined;
   record: ProcessRecord;
@@ -40,7 +38,6 @@ interface Opened {
   events: AppEvents;
 }
 
-/** How long responses may take to be flushed at the end. */
 const FLUSH_MS = 1_000;
 /** Hosted servers that take longer to exit are reported. */
 const SLOW_END_MS = 2_000;
@@ -60,7 +57,6 @@ export class Switchboard implements App {
   private readonly api: ReturnType<typeof createApi>;
   private readonly front: HttpFront;
   private readonly idleness: NodeJS.Timeout | undefined;
-  /** What the API works on. */
   readonly services: Services;
   /** Servers that were created before clients are accepted. */
   private waiting: Server[] | undefined = [];
@@ -89,7 +85,6 @@ export class Switchboard implements App {
     this.idleness = watchIdleness(this, options.exitWhenIdleMs, events.idle);
   }
 
-  /** The number of connected clients. */
   get count(): number {
     return this.gateway.clientCount + (this.chats?.count ?? 0);
   }
@@ -111,12 +106,11 @@ export class Switchboard implements App {
     this.hosting?.start();
     const first = this.waiting ?? [];
     this.waiting = undefined;
-    // The supervisor takes care of hosted servers: a failure of one does not end the start.
+    // The supervisor handles hosted servers: a failure of one does not abort the start.
     const { onStartFailure } = configuration.settings;
     void startServers(onStartFailure === 'continue' ? first : first.filter(isHosted), false);
   }
 
-  /** The configuration file was changed. */
   reload(result: Configuration | SwitchboardError): void {
     const { options, events } = this.opened;
     if (result instanceof SwitchboardError) {

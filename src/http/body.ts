@@ -5,7 +5,7 @@ import { Gathered } from '../protocol/gathered.ts';
 /** Many clients read the response only after they have sent everything, so this much beyond the limit is read and discarded. */
 const DISCARD_BYTES = 64 * 1024 * 1024;
 
-/** Reads the body of a request, up to a limit. Never calls back if the client disconnects first. */
+/** Never calls back if the client disconnects first. */
 export function readBody(
   request: IncomingMessage,
   maxBytes: number,

@@ -11,7 +11,6 @@ const headers = {
   'x-accel-buffering': 'no',
 };
 
-/** Turns an HTTP response into an open stream of events. */
 export function openEventStream(response: ServerResponse): void {
   response.writeHead(200, headers);
   response.flushHeaders();
