@@ -1,9 +1,9 @@
 import type { AgentTool } from '../agent/toolbox.ts';
 
-/** What Gemini takes. */
+/** The names that Gemini accepts. */
 const takenNames = /^[A-Za-z0-9_.:-]{1,64}$/;
 
-/** The tools by the names that the model gets: what their servers call them, where the model takes that and it is unique. */
+/** Maps the names for the model to tools. A tool keeps its server's name if the model accepts it and it is unique. */
 export function adkNames(tools: readonly AgentTool[]): Map<string, AgentTool> {
   const wanted = new Map<string, number>();
   for (const { name, ownName } of tools) {

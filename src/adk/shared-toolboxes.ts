@@ -1,13 +1,12 @@
 import type { Toolbox } from '../agent/toolbox.ts';
 
-/** The use of a toolbox, until it is given back. */
 export interface Lease {
   toolbox: Toolbox;
-  /** Settles when everything is closed that nobody else uses. */
+  /** Resolves when everything is closed that has no other users. */
   release(): Promise<void>;
 }
 
-/** Toolboxes that several use at a time. Each is opened for the first who wants it, and stopped after the last. */
+/** Toolboxes with several users: opened for the first one, and stopped after the last. */
 export class SharedToolboxes {
   private readonly open = new Map<string, { toolbox: Toolbox; users: number }>();
 
@@ -19,7 +18,7 @@ export class SharedToolboxes {
     const release = async () => {
       shared.users--;
       if (shared.users > 0) return;
-      // Whoever comes from now on gets a new one, and does not wait for the end of this one.
+      // The next user gets a new toolbox instead of waiting for this one to stop.
       this.open.delete(key);
       await shared.toolbox.stop();
     };

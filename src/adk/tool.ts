@@ -3,12 +3,11 @@ import type { AgentTool, CallOptions, ToolOutcome } from '../agent/toolbox.ts';
 
 type Declaration = NonNullable<ReturnType<BaseTool['_getDeclaration']>>;
 
-/** Whoever knows where the tool is. */
 interface Caller {
   call(tool: AgentTool, args: Record<string, unknown>, options: CallOptions): Promise<ToolOutcome>;
 }
 
-/** A tool of an MCP server as one of the ADK, under its own name where that can be, and with its own schema. */
+/** A tool of an MCP server as an ADK tool. */
 export class SwitchboardTool extends BaseTool {
   private readonly tool: AgentTool;
   private readonly caller: Caller;
@@ -19,12 +18,11 @@ export class SwitchboardTool extends BaseTool {
     this.caller = caller;
   }
 
-  /** The server that has it. */
   get server(): string {
     return this.tool.server;
   }
 
-  /** JSON Schema says more than the ADK's own kind of schema, so it goes to the model as it came. */
+  /** Passes JSON Schema on unchanged, because the ADK's own schema type expresses less. */
   override _getDeclaration(): Declaration {
     const { description, inputSchema } = this.tool;
     return {
@@ -35,8 +33,8 @@ export class SwitchboardTool extends BaseTool {
   }
 
   /**
-   * What it throws, the ADK tells its plugins, and the model as `{error: message}`. A tool that ran and failed has given a
-   * result: that is told under the same key, whole, as Google's own SDK does with MCP tools.
+   * The ADK passes a thrown error to its plugins, and to the model as `{error: message}`. The result of a failed tool goes under
+   * the same key, as in Google's SDK for MCP tools.
    */
   override async runAsync({ args, toolContext }: RunAsyncToolRequest): Promise<unknown> {
     const outcome = await this.caller.call(this.tool, args, { signal: toolContext.abortSignal });
@@ -45,7 +43,7 @@ export class SwitchboardTool extends BaseTool {
   }
 }
 
-/** The ADK copies what it keeps: nothing may be in it that is no plain JSON, like numbers kept as they were written. */
+/** The ADK copies values, so they must be plain JSON, without numbers kept as raw text. */
 function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

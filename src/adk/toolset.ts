@@ -9,18 +9,17 @@ import { SwitchboardTool } from './tool.ts';
 export type ToolFilter = readonly string[] | ToolPredicate;
 
 interface ToolsetOptions {
-  /** Gives it a toolbox, whenever it has none and needs one. */
+  /** Called whenever it needs a toolbox and has none. */
   take: () => Lease;
   filter: ToolFilter | undefined;
-  /** For how long it keeps the toolbox when it was closed. */
+  /** How long it keeps the toolbox after it is closed. */
   keepMs: number;
 }
 
 /**
- * A toolset of the ADK. Agents ask for its tools before every turn of the model, so they always have those of now.
- *
- * Runners close the toolsets of their agent after every run, also while the same agent is in another run. So what is closed
- * only rests: it keeps its connections for the next run for some time, and whoever uses it then wakes it.
+ * An ADK toolset. Agents request its tools before every turn of the model, so they always get the current ones. Runners close it
+ * after every run, even while the same agent is in another run, so `close` only starts a timer: the connections stay open for a
+ * while, and the next use cancels the timer.
  */
 export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
   private readonly take: () => Lease;
@@ -28,10 +27,8 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
   private readonly isNamed: (tool: Pick<AgentTool, 'name'>) => boolean;
   private lease: Lease | undefined;
   private isResting = false;
-  /** How many use its toolbox just now. */
   private uses = 0;
   private timer: NodeJS.Timeout | undefined;
-  /** When the toolbox that it had last is given back. */
   private released: Promise<void> | undefined;
   private stopped: Promise<void> | undefined;
 
@@ -42,7 +39,7 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
     this.isNamed = Array.isArray(filter) ? allowedBy(filter) : () => true;
   }
 
-  /** Connects where nobody has. Fails where that cannot be done; the next one who asks tries again. */
+  /** Connects first if necessary. After a failure, the next call tries again. */
   override async getTools(context?: ReadonlyContext): Promise<SwitchboardTool[]> {
     this.isResting = false;
     const offered = await this.use(async (toolbox) => toolbox.tools());
@@ -50,7 +47,7 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
       .filter(([name, tool]) => this.isNamed(tool) || this.isNamed({ name }))
       .map(([name, tool]) => new SwitchboardTool(name, tool, this));
     const { toolFilter } = this;
-    // A predicate judges a tool for an agent. Who asks for none gets them all, as everywhere in the ADK.
+    // A predicate needs the agent's context. Without one, all tools are returned, as elsewhere in the ADK.
     if (typeof toolFilter !== 'function' || context === undefined) return tools;
     return tools.filter((tool) => toolFilter(tool, context));
   }
@@ -59,13 +56,12 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
     return this.use((toolbox) => toolbox.call(tool, args, options));
   }
 
-  /** Nobody needs it for now. */
   override async close(): Promise<void> {
     this.isResting = true;
     this.restIfIdle();
   }
 
-  /** Ends its connections and its servers at once and for good, except for what other toolsets share with it. */
+  /** Closes its connections and servers for good, except those that other toolsets share. */
   stop(): Promise<void> {
     this.stopped ??= this.release();
     return this.stopped;

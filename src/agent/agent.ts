@@ -17,7 +17,7 @@ import { type AgentTool, onceEach, type Toolbox } from './toolbox.ts';
 const DEFAULT_NAME = 'switchboard';
 
 export interface AiAgentOptions {
-  /** Its own MCP servers, as in `mcpServers` of a configuration file. */
+  /** MCP servers of this agent. Same format as `mcpServers` in a configuration file. */
   servers?: Record<string, ServerEntry> | undefined;
   /** Its name towards servers and in call records; `switchboard` by default. */
   name?: string | undefined;
@@ -61,7 +61,7 @@ export class AiAgent implements AsyncDisposable {
   private readonly model: Model;
   private readonly toolbox: Toolbox;
   private readonly allows: (tool: AgentTool) => boolean;
-  /** Set if its tools are those of a project. */
+  /** Set if the tools come from a project. */
   private readonly runs: ProjectRuns | undefined;
   private readonly warned: (message: string) => void;
   private readonly ending = new AbortController();
@@ -85,7 +85,7 @@ export class AiAgent implements AsyncDisposable {
     this.tools();
   }
 
-  /** The tools that the model is offered, once it has started. */
+  /** The tools that the model is offered, after the start. */
   tools(): readonly AgentTool[] {
     return this.toolbox.tools().filter(this.allows);
   }
@@ -124,7 +124,7 @@ export class AiAgent implements AsyncDisposable {
     return work;
   }
 
-  /** The same as a stream of events. Ending the iteration cancels the chat. */
+  /** Like `chat`, as a stream of events. Ending the iteration cancels the chat. */
   async *chatStream(
     input: string | readonly AgentMessage[],
     { history, signal }: Omit<ChatOptions, 'onEvent'> = {},
@@ -145,7 +145,7 @@ export class AiAgent implements AsyncDisposable {
     }
   }
 
-  /** Ends its chats and every process that it started. It cannot be restarted. */
+  /** Cancels its chats and stops every process that it started. It cannot be restarted. */
   async stop(): Promise<void> {
     this.ending.abort(new SwitchboardError('server_unavailable', 'The agent was stopped.'));
     await this.toolbox.stop();

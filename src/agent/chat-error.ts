@@ -12,7 +12,6 @@ export interface ChatSoFar {
   toolCalls: readonly ToolCallRecord[];
   /** Of all steps. */
   usage: Usage;
-  /** The number of turns of the model. */
   steps: number;
   /** The text of an unfinished turn. It is not part of the conversation. */
   text: string;
@@ -43,7 +42,7 @@ export class ChatError extends SwitchboardError implements ChatSoFar {
   }
 }
 
-/** `signal` is the one with which the caller cancels the chat. */
+/** `signal` is the one that the caller cancels the chat with. */
 export function chatError(thrown: unknown, chat: ChatSoFar, signal: AbortSignal | undefined): ChatError {
   if (thrown instanceof ChatError) return thrown;
   const isCancelled = signal?.aborted === true && thrown === signal.reason;

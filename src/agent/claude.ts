@@ -31,7 +31,7 @@ export interface ClaudeOptions {
   client?: ClaudeClient | undefined;
   /** By default the SDK finds it: ANTHROPIC_API_KEY, or a profile. */
   apiKey?: string | undefined;
-  /** Anthropic's own by default. */
+  /** Anthropic's API by default. */
   baseUrl?: string | undefined;
   /** The maximum length of a response. */
   maxTokens?: number | undefined;

@@ -2,7 +2,6 @@ import { SwitchboardError } from '../errors.ts';
 import type { AgentMessage, ResultContent, Turn, Usage } from './model.ts';
 import type { ToolOutcome } from './toolbox.ts';
 
-/** A tool call that the model made. */
 export interface ToolCallStart {
   /** Chosen by the model. */
   id: string;
@@ -14,7 +13,6 @@ export interface ToolCallStart {
   step: number;
 }
 
-/** A finished tool call. */
 export interface ToolCallRecord extends ToolCallStart {
   /** What the model gets. */
   content: readonly ResultContent[];
@@ -26,7 +24,6 @@ export interface ToolCallRecord extends ToolCallStart {
 
 /** What happens in a chat, in order. */
 export type AgentEvent =
-  /** A piece of the model's text. */
   | { type: 'text'; step: number; text: string }
   /** A message was added to the conversation: a turn of the model, or the results of its tool calls. */
   | { type: 'message'; step: number; message: AgentMessage }
@@ -44,7 +41,6 @@ export interface ChatResult {
   toolCalls: readonly ToolCallRecord[];
   /** Of all steps. */
   usage: Usage;
-  /** The number of turns of the model. */
   steps: number;
   /** `length`: a turn reached the token limit. `step_limit`: the model wanted another turn. */
   stopReason: 'end' | 'length' | 'refused' | 'step_limit';

@@ -59,12 +59,11 @@ export class LocalToolbox implements Toolbox {
   private readonly settings: Settings;
   private readonly warned: (message: string) => void;
   private readonly listeners = new Set<() => void>();
-  /** Set while they start, too. */
+  /** Also set while servers start. */
   private running: Running | undefined;
   private starting: Promise<void> | undefined;
   private isReady = false;
   private stopping: Promise<void> | undefined;
-  /** Computed on demand. */
   private offered: LocalTools | undefined;
 
   constructor({

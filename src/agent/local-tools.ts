@@ -9,7 +9,6 @@ type Item = Record<string, unknown>;
 interface LocalTool {
   tool: AgentTool;
   group: Group;
-  /** The name that its server gives it. */
   own: string;
 }
 
@@ -58,7 +57,7 @@ function toolsOf({ members }: Group): { server: string; item: Item }[] {
   return [...found.values()];
 }
 
-/** The original server, if the tool comes from a Switchboard. */
+/** The original server if the tool comes from a Switchboard. */
 function serverOf({ _meta: meta }: Item, server: string): string {
   const behind = isObject(meta) ? meta[SERVER_META_KEY] : undefined;
   return typeof behind === 'string' ? behind : server;

@@ -17,10 +17,9 @@ export interface LoopOptions {
   model: Model;
   /** Already started. */
   toolbox: Pick<Toolbox, 'tools' | 'call'>;
-  /** The conversation so far. The model responds to the last message. */
+  /** The model responds to the last message. */
   messages: readonly AgentMessage[];
   system?: string | undefined;
-  /** The maximum number of turns of the model. */
   maxSteps?: number | undefined;
   /** Longer tool results are truncated. */
   maxResultCharacters?: number | undefined;
@@ -40,7 +39,7 @@ type ToolCall = Extract<AssistantPart, { type: 'tool_call' }>;
 const DEFAULT_MAX_STEPS = 50;
 const DEFAULT_MAX_RESULT_CHARACTERS = 100_000;
 
-/** Alternates between turns of the model and its tool calls, until the model is done. Rejects with a `ChatError`. */
+/** Alternates between turns of the model and tool calls until the model is done. Rejects with a `ChatError`. */
 export async function runLoop(options: LoopOptions): Promise<ChatResult> {
   const { signal, onEvent = () => {} } = options;
   const events = new ChatEvents(onEvent, signal);
@@ -160,7 +159,7 @@ function startOf({ id, name, input }: ToolCall, step: number, tool: AgentTool | 
   return { id, name, server: tool?.server, input, step };
 }
 
-/** A custom model may throw anything. */
+/** A custom model may throw any value. */
 function modelFailure(thrown: unknown, { name }: Model): SwitchboardError {
   if (thrown instanceof SwitchboardError) return thrown;
   const why = thrown instanceof Error ? thrown.message : String(thrown);

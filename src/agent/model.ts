@@ -7,7 +7,6 @@ export type AgentMessage =
 
 export type UserPart = { type: 'text'; text: string } | ToolResultPart;
 
-/** The result of a tool call, for the model. */
 export interface ToolResultPart {
   type: 'tool_result';
   id: string;
@@ -53,7 +52,6 @@ export function textOf(content: readonly (UserPart | AssistantPart)[]): string {
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** One response of a model. */
 export interface Turn {
   content: readonly AssistantPart[];
   /** `tools`: it waits for the results of its tool calls. */
@@ -74,7 +72,6 @@ export interface TurnRequest {
   onWarning(message: string): void;
 }
 
-/** A language model. Each provider implements it. */
 export interface Model {
   readonly name: string;
   turn(request: TurnRequest): Promise<Turn>;

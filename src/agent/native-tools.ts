@@ -30,7 +30,6 @@ export interface NativeContext {
   signal: AbortSignal | undefined;
 }
 
-/** A tool that runs in this process. */
 export interface NativeTool<Schema extends StandardSchema | JsonSchema = StandardSchema | JsonSchema> {
   name: string;
   description?: string | undefined;

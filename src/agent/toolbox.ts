@@ -1,8 +1,6 @@
 import { isObject } from '../json.ts';
 
-/** A tool as an agent sees it. */
 export interface AgentTool {
-  /** The name by which the model calls it. */
   name: string;
   /** The name that its server gives it. */
   ownName: string;
@@ -41,7 +39,6 @@ export interface Toolbox {
 /** Set by a Switchboard on each tool that it lists under another name than the server's. */
 const NAME_META_KEY = 'dev.switchboard/name';
 
-/** A tool from a server's `tools/list`. */
 export function agentTool(
   name: string,
   { name: listed, description, inputSchema, _meta: meta }: Record<string, unknown>,
@@ -57,7 +54,6 @@ export function agentTool(
   };
 }
 
-/** The result of a server's `tools/call`. */
 export function outcomeOf(result: unknown): ToolOutcome {
   if (isObject(result) && Array.isArray(result.content)) return result as unknown as ToolOutcome;
   return { content: [{ type: 'text', text: JSON.stringify(result) }] };
@@ -66,7 +62,6 @@ export function outcomeOf(result: unknown): ToolOutcome {
 /** Servers choose the names in messages, so the set is cleared at this size. */
 const MAX_REMEMBERED = 1_000;
 
-/** Passes on each message only once. */
 export function onceEach(warn: (message: string) => void): (message: string) => void {
   const warned = new Set<string>();
   return (message) => {

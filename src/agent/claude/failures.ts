@@ -7,7 +7,7 @@ const transient = new Set<unknown>(['overloaded_error', 'api_error', 'rate_limit
 /** Read from the fields of an error, because `instanceof` fails if the SDK is installed twice. */
 interface ErrorFacts {
   message: string;
-  /** A response of the API, or a failed connection. */
+  /** Also true for a failed connection. */
   isApiError: boolean;
   isUnreached: boolean;
   status: number | undefined;

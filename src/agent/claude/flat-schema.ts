@@ -1,25 +1,24 @@
 import { isObject } from '../../json.ts';
 import type { Schema } from './json-schema.ts';
 
-/** What a schema says of an object. */
+/** The constraints of a schema on an object. */
 export interface Shape {
   properties: ReadonlyMap<string, unknown>;
-  /** Those that have to be there. */
   required: ReadonlySet<string>;
-  /** Of each of these, all properties of one set have to be there. */
+  /** For each choice, an object must have all properties of at least one set. */
   choices: readonly Choice[];
 }
 
 type Choice = readonly (readonly string[])[];
 
-/** A schema that leads to more than that says nothing more: those that lead to themselves would never come to an end. */
+/** Ends the walk of recursive schemas. Parts beyond the limit accept anything. */
 const MAX_PARTS = 200;
 
 const anything: Shape = { properties: new Map(), required: new Set(), choices: [] };
 
 /**
- * What a schema and all that it is combined of say together of an object; undefined where no object fits. Of alternatives,
- * each property may be as in any of them, and only what all of them ask for has to be there.
+ * Flattens a schema and everything it combines; undefined if no object matches. For alternatives, a property may match any of
+ * them, and only those required by all are required.
  */
 export function shapeOf(root: Schema): Shape | undefined {
   let parts = 0;
@@ -90,7 +89,7 @@ function saysNothing(schema: unknown): boolean {
   return schema === true || (isObject(schema) && Object.keys(schema).length === 0);
 }
 
-/** What a reference into the same schema leads to. Any other leads nowhere. */
+/** Resolves references within the same schema; others accept anything. */
 function referred(root: Schema, reference: unknown): unknown {
   if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return true;
   let at: unknown = root;

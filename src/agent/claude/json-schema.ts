@@ -18,7 +18,7 @@ type Kind =
   | 'flag'
   | 'list';
 
-/** What the values of keywords have to be. Any other keyword may be there with any value. */
+/** The type of each keyword's value. Unknown keywords may have any value. */
 const kinds = new Map<string, Kind>(
   Object.entries({
     ...every('text', '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$comment'),
@@ -43,8 +43,8 @@ const kinds = new Map<string, Kind>(
 const types: unknown[] = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'];
 
 /**
- * The schema without what its draft does not know: a keyword with a wrong value goes, tuples of older drafts become those of
- * this one. It never lets less through than before. It is the same object where nothing is wrong.
+ * Drops keywords with invalid values, and converts tuples of older drafts. The result never accepts less than the original, and
+ * is the same object if nothing changed.
  */
 export function sound(schema: Schema): Schema {
   const tuple = Array.isArray(schema.items) ? tupleOf(schema) : schema;
@@ -58,7 +58,7 @@ export function sound(schema: Schema): Schema {
   return Object.fromEntries(kept.flatMap((entry) => withoutNarrowing(entry, changed, tuple)));
 }
 
-/** The schema with each of its direct subschemas replaced; the same object where all of them stay. */
+/** Returns the same object if no direct subschema changes. */
 export function mapSubschemas(schema: Schema, replaced: (sub: Schema) => Schema): Schema {
   const one = (value: unknown) => (isObject(value) ? replaced(value) : value);
   return mapValues(schema, (value, keyword) => {
@@ -76,7 +76,7 @@ export function mapSubschemas(schema: Schema, replaced: (sub: Schema) => Schema)
   });
 }
 
-/** Where a part lets more through than before, the whole may let less through: what is negated, or may be true only once. */
+/** Drops or widens keywords that reject more when a subschema accepts more, such as negations. */
 function withoutNarrowing(
   [keyword, value]: [string, unknown],
   changed: ReadonlySet<string>,
@@ -102,7 +102,7 @@ function withoutNarrowing(
   }
 }
 
-/** Undefined where the keyword cannot have the value. */
+/** Undefined if the value is invalid for the keyword. */
 function soundValue(kind: Kind | undefined, value: unknown): unknown {
   switch (kind) {
     case undefined:
@@ -146,7 +146,7 @@ function isPlain(kind: Exclude<Kind, `schema${string}`>, value: unknown): boolea
   }
 }
 
-/** What is no schema says nothing about the value. */
+/** An invalid schema accepts anything. */
 function soundSchema(value: unknown): unknown {
   if (!isSchema(value)) return true;
   return typeof value === 'boolean' ? value : sound(value);
@@ -165,7 +165,7 @@ function isSchema(value: unknown): value is Schema | boolean {
   return typeof value === 'boolean' || (isObject(value) && Number.isNaN(numberOf(value)));
 }
 
-/** Numbers that a double cannot hold are kept as they were written. */
+/** The JSON parser keeps numbers that a double cannot hold as raw text. */
 function numberOf(value: unknown): number {
   if (typeof value === 'number') return value;
   const isRaw = isObject(value) && Object.getPrototypeOf(value) === null && typeof value.rawJSON === 'string';

@@ -1,6 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
 
-/** Anthropic's SDK, an optional dependency. */
 type Sdk = typeof import('@anthropic-ai/sdk');
 
 /** Tests replace `load`. */

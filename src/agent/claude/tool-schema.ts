@@ -2,7 +2,6 @@ import type { AgentTool } from '../toolbox.ts';
 import { type Shape, shapeOf } from './flat-schema.ts';
 import { mapSubschemas, type Schema, sound } from './json-schema.ts';
 
-/** The schema of a tool's arguments for Claude's API. */
 export interface ClaudeSchema {
   schema: Schema & { type: 'object' };
   /** Maps the tool's argument names to those in the schema, and back. */
@@ -117,7 +116,6 @@ function isMoved(reference: string): boolean {
   return reference === '#' || (reference.startsWith('#/') && !/^#\/(?:\$defs|definitions)\//.test(reference));
 }
 
-/** A tool that Claude's API accepts. */
 export interface OfferedTool extends ClaudeSchema {
   tool: AgentTool;
 }

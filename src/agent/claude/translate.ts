@@ -59,7 +59,6 @@ export function partsOf(
   });
 }
 
-/** Maps argument names between tools and Claude, in both directions. */
 function renaming(tools: readonly OfferedTool[]) {
   const byName = new Map(tools.map(({ tool, renamed }) => [tool.name, renamed]));
   return (tool: string, args: Record<string, unknown>) => byName.get(tool)?.(args) ?? args;
