@@ -22,7 +22,7 @@ export interface AdkToolsOptions {
   filter?: ToolFilter | undefined;
   /**
    * How long connections and servers stay open for the next run of an agent. Until then they keep the process alive,
-   * unless the toolset is closed. Default: 30 seconds.
+   * unless the toolset is stopped. Default: 30 seconds.
    */
   keepMs?: number | undefined;
   /** Receives warnings for the user. Default: they go to stderr. */
