@@ -4,12 +4,12 @@ import { parseBounded } from '../protocol/bounded-parse.ts';
 import type { Message } from '../protocol/message.ts';
 import type { RunOfCall } from './records.ts';
 
-/** What a request asks of Switchboard itself. */
+/** The options that a request sets for Switchboard itself. */
 export interface CallOptions {
   /** Replicas with these labels are preferred. */
   readonly labels: Readonly<Record<string, string>> | undefined;
   readonly timeoutMs: number | undefined;
-  /** The run of an agent that the call belongs to, for its record. */
+  /** The agent run to record the call under. */
   readonly run: RunOfCall | undefined;
 }
 
@@ -25,7 +25,7 @@ const runKey = 'dev.switchboard/run';
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MAX_STEP = 1_000_000;
 
-/** Reads the options in a request's `_meta` and in its header X-Switchboard-Prefer; `_meta` takes precedence. */
+/** `_meta` takes precedence over the header X-Switchboard-Prefer. */
 export function readCallOptions(message: Message, preferHeader: string | undefined): CallOptions {
   if (message.callOptions === undefined && preferHeader === undefined) return noOptions;
   const meta = metaOf(message);

@@ -23,7 +23,7 @@ export function call(scope: Scope, incoming: Incoming, services: CallServices): 
     });
 }
 
-/** The target may belong to a server that never connected: then that is why the call failed. */
+/** If a server that never connected may have the target, the error says so. */
 function rejectUnknown(scope: Scope, incoming: Incoming): void {
   const error = scope.explainUnknown(incoming.message);
   if (error.code === 'server_unavailable') scope.callMissed(error);
@@ -34,7 +34,7 @@ function find(scope: Scope, { caller, message }: Incoming): Target | undefined {
   return resolve(scope.catalog, message) ?? resolveFormer(scope, caller.listedAt, message);
 }
 
-/** Throws if the caller may not use the target. Everybody may use everything in their scope today. */
+/** Throws if the caller may not use the target. Today every caller may use everything in its scope. */
 function authorize(_caller: Caller, _target: Target): void {}
 
 function forward(scope: Scope, incoming: Incoming, target: Target, services: CallServices): void {
@@ -74,7 +74,6 @@ function forward(scope: Scope, incoming: Incoming, target: Target, services: Cal
   );
 }
 
-/** Picks a replica of the group and sends it the request. */
 export function deliver(
   incoming: Incoming,
   services: CallServices,

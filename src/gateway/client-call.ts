@@ -30,7 +30,6 @@ export interface CallServices {
   recorder: CallRecorder;
   held: HeldCalls;
   states: RequestStates;
-  /** How long a client may take to respond to a server's request. */
   inputWaitMs: number;
 }
 
@@ -44,7 +43,7 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
   readonly request: RoutedRequest;
   readonly startedAt = performance.now();
   readonly services: CallServices;
-  /** Whether nothing of the client stays at servers after this call. */
+  /** Whether servers keep no state for the client after this call. */
   private readonly isTransient: boolean;
   /** These three change when a modern client returns with input. */
   caller: Caller;
@@ -173,7 +172,7 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
     recordCall(this.services.recorder, this, 'cancelled');
   }
 
-  /** Whether the server needs something from the legacy client first. The call then continues when it has it. */
+  /** True if the server needs input from the legacy client first; the call continues when the client has responded. */
   private requiresInput(chunks: Chunks, at: ResponseId, client: ServerRequests): boolean {
     const input = readRequiredInput(chunks, at);
     if (input === undefined) return false;
@@ -245,16 +244,15 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
 
   private settle(): void {
     this.input?.close();
-    // Messages that belong to the call may still follow.
+    // Messages of the call may still follow.
     if (this.isTransient && this.group.isolates) setImmediate(() => this.group.release(this.request.client));
   }
 
-  /** The call can be cancelled until its response goes out. */
   private async respondLarge(chunks: Chunks, at: ResponseId): Promise<void> {
     const { message } = this;
     const mapped = await mapLargeResponse(chunks, at, this).catch((thrown: unknown) => ({ thrown }));
     if (this.isOver) return;
-    // The client left or returned in between, so the response goes elsewhere, or under another id.
+    // The client has left or returned meanwhile, so the response goes elsewhere, or under another id.
     if (this.isHeld || this.message !== message) {
       this.onResponse(chunks, at);
       return;

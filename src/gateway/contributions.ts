@@ -11,7 +11,6 @@ interface NamedProject {
   isSwitchedOff(group: string, tool: string): boolean;
 }
 
-/** The names of servers in a scope of one project, or of all. */
 export class Qualifiers {
   private readonly isOfOne: boolean;
   private readonly separator: string;
@@ -21,12 +20,11 @@ export class Qualifiers {
     this.separator = separator;
   }
 
-  /** Names a server in URIs. Names have no slash, so no server that is added later can change what a qualifier means. */
+  /** Server names have no slash, so a server that is added later cannot change the meaning of a qualifier. */
   qualifier(project: NamedProject, name: string): string {
     return this.isPlain(project) ? name : `${project.name}/${name}`;
   }
 
-  /** What the qualified names of a server with this prefix begin with. */
   namePrefix(project: NamedProject, prefix: string): string {
     return this.prefix(project, prefix) + this.separator;
   }

@@ -2,10 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 
-/** Waits for servers that never connected to report what they offer. */
+/** Waits for the offers of servers that never connected. */
 export class Discovery {
   private readonly projects: () => Iterable<{ readonly servers: Servers }>;
-  /** Until when lists wait for a server. */
   private readonly deadlines = new WeakMap<Server, number>();
 
   constructor(projects: () => Iterable<{ readonly servers: Servers }>) {
@@ -18,15 +17,12 @@ export class Discovery {
     return this.wait(() => deadline);
   }
 
-  /**
-   * The same for lists, which many clients request again and again: each server delays them only once, and not at all if its last
-   * offer is known.
-   */
+  /** Like `all`, for lists, which clients request often: each server delays them once, and only if its last offer is unknown. */
   forLists(timeoutMs: number): Promise<void> | undefined {
     return this.wait((server) => (server.hasSnapshot ? 0 : this.listDeadline(server, timeoutMs)));
   }
 
-  /** Starts servers that never connected. Others are not waited for, connected or not. */
+  /** Starts servers that never connected, and waits for them only. */
   private wait(deadlineOf: (server: Server) => number): Promise<void> | undefined {
     const now = Date.now();
     const awaited: Promise<void>[] = [];
@@ -54,7 +50,6 @@ export class Discovery {
   }
 }
 
-/** Resolves when all of them have, or after the timeout. */
 export async function allWithin(promises: readonly Promise<unknown>[], timeoutMs: number): Promise<void> {
   const timer = new AbortController();
   const timeout = delay(timeoutMs, undefined, { signal: timer.signal }).catch(() => {});

@@ -3,7 +3,7 @@ import type { NamedKind } from '../catalog/contribution.ts';
 import type { Message } from '../protocol/message.ts';
 import { resolve, type Target } from './resolve.ts';
 
-/** Milliseconds since 1970 that never go back while this process runs, and mean the same after a restart. */
+/** Milliseconds since 1970, monotonic while this process runs, and comparable after a restart. */
 export function moment(): number {
   return performance.timeOrigin + performance.now();
 }
@@ -12,7 +12,7 @@ interface FormerRoutes {
   former(kind: NamedKind, name: string, listedAt: number | undefined): Route | undefined;
 }
 
-/** Resolves a name that the client was shown before, and that is now listed under another one. */
+/** Resolves a name that the client has seen, and that is now listed under another one. */
 export function resolveFormer(
   scope: FormerRoutes,
   listedAt: number | undefined,
@@ -26,14 +26,12 @@ export function resolveFormer(
   return resolve(former, message);
 }
 
-/** What a name referred to until then. */
 interface Former {
   group: string;
   own: string;
   until: number;
 }
 
-/** The same, as it is persisted. */
 export interface FormerName extends Former {
   kind: NamedKind;
   name: string;
@@ -42,20 +40,14 @@ export interface FormerName extends Former {
 type Names = Record<NamedKind, ReadonlyMap<string, Route>>;
 
 const MAX_NAMES = 10_000;
-/** How many are persisted, and how long each may be. */
 const MAX_PERSISTED = 1_000;
 const MAX_PERSISTED_CHARACTERS = 500;
 const kinds = ['tools', 'prompts'] as const;
 
-/**
- * Names that clients have seen and that are no longer listed, because another server has the same name. They keep their
- * meaning.
- */
+/** Names that clients have seen and that another server has now. They keep their meaning. */
 export class FormerNames {
   private readonly former: Record<NamedKind, Map<string, Former>> = { tools: new Map(), prompts: new Map() };
-  /** The names in the lists that a client saw last. */
   private shown: Names | undefined;
-  /** Whether they have changed since they were persisted. */
   isChanged = false;
 
   show({ names }: Catalog): void {
@@ -72,7 +64,7 @@ export class FormerNames {
     }
   }
 
-  /** The route of a name that is no longer listed, for a client that saw its first list at that time, if any. */
+  /** `listedAt` is when the client saw its first list, if it saw one. */
   find(kind: NamedKind, name: string, listedAt: number | undefined, catalog: Catalog): Route | undefined {
     const former = this.former[kind].get(name);
     if (former === undefined || (listedAt !== undefined && listedAt >= former.until)) return undefined;
@@ -89,7 +81,7 @@ export class FormerNames {
     return short.toSorted((one, other) => other.until - one.until).slice(0, MAX_PERSISTED);
   }
 
-  /** Restores the names from before a restart. Newer ones take precedence. */
+  /** Newer names take precedence. */
   restore(names: readonly FormerName[]): void {
     for (const { kind, name, ...former } of names.toReversed())
       if (!this.former[kind].has(name)) this.former[kind].set(name, former);
@@ -97,7 +89,7 @@ export class FormerNames {
 
   private keep(kind: NamedKind, name: string, former: Former): void {
     const names = this.former[kind];
-    // It may have been listed again in between: the last time counts.
+    // The name may have been listed again meanwhile: the last time counts.
     names.delete(name);
     names.set(name, former);
     this.isChanged = true;

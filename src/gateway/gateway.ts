@@ -28,12 +28,10 @@ import {
 
 export interface GatewaySettings extends ClientSettings {
   keepAliveMs: number;
-  /** How many calls may wait for their clients, and for how long. */
   maxHeldCalls: number;
   inputWaitMs: number;
 }
 
-/** Connects the clients of both eras with the servers in their scopes. */
 export class Gateway {
   readonly legacy: LegacyGateway;
   readonly modern: ModernGateway;
@@ -97,7 +95,7 @@ export class Gateway {
     this.modern.endScope(scope);
   }
 
-  /** Restores on a new connection what clients have set on the lost one. */
+  /** Restores the state that clients set on the lost connection. */
   connected({ server, replica, connection }: Origin): void {
     const { owner } = connection;
     void this.logLevels.apply(server, connection);
@@ -117,7 +115,6 @@ export class Gateway {
     if (group !== undefined && isGone) moveSubscriptions(group, replica, this.subscribers());
   }
 
-  /** Servers of a project were added, removed, or moved between groups. */
   regrouped(servers: Servers): void {
     regroupSubscriptions(servers, this.subscribers());
   }
@@ -146,14 +143,14 @@ export class Gateway {
     });
   }
 
-  /** The groups whose responses are awaited, one name for each call; undefined if the response is ours. */
+  /** The group of each call in flight; undefined if the response is ours. */
   underWay(): (string | undefined)[] {
     return this.requests().map(({ group }) => group?.name);
   }
 
   close(): void {
     clearInterval(this.sweeper);
-    // The last first: a slot that becomes free must not go to a request that is about to fail.
+    // Newest first: a slot that becomes free must not go to a request that is about to fail.
     for (const request of this.requests().toReversed()) request.fail(stopping());
     this.legacy.close();
     this.modern.close();

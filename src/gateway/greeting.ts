@@ -3,12 +3,12 @@ import type { Scope } from './scope.ts';
 
 type Settings = Record<string, unknown>;
 
-/** A shorter part of a server's instructions is useless. */
+/** Shorter excerpts of a server's instructions are useless. */
 const LEAST_BYTES = 100;
 const CUT = ' …';
 const BETWEEN = '\n\n';
 
-/** What we offer every client, whatever the servers offer now: they come and go. */
+/** Independent of what the servers offer now, because they come and go. */
 export const offeredCapabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -17,7 +17,7 @@ export const offeredCapabilities = {
   logging: {},
 };
 
-/** The ids of this Switchboard and of all behind it, for those in front of it, as members of `_meta`. */
+/** The ids of this Switchboard and of all behind it, so that those in front of it can detect loops. */
 export function instancesMeta(scope: Scope, instance: string): Record<typeof INSTANCES_KEY, string[]> {
   const behind = scope.servers().flatMap(({ instances }) => instances);
   return { [INSTANCES_KEY]: [...new Set([instance, ...behind])] };
@@ -31,7 +31,7 @@ export function mergedExtensions(scope: Scope): { extensions?: Settings } {
   return Object.keys(merged).length === 0 ? {} : { extensions: merged };
 }
 
-/** Objects are merged, lists are united; of two other values the first one stays. */
+/** Merges objects and lists; for other values the first one wins. */
 function merge(one: Settings, other: Settings): Settings {
   const merged = { ...one };
   for (const [key, value] of Object.entries(other))
@@ -48,11 +48,10 @@ function mergeValues(one: unknown, other: unknown): unknown {
 
 function isSettings(value: unknown): value is Settings {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  // A number that is kept as text is an object, too.
+  // A number that is kept as raw text is an object too.
   return !(Object.getPrototypeOf(value) === null && 'rawJSON' in value);
 }
 
-/** The instructions of all servers, each within its share of the limit. */
 export function instructionsOf(scope: Scope): { instructions?: string } {
   const all = scope.servers().flatMap((server) => {
     const { instructions = '' } = server;
@@ -67,7 +66,7 @@ export function instructionsOf(scope: Scope): { instructions?: string } {
   return instructions === '' ? {} : { instructions };
 }
 
-/** Divides the limit: what short texts leave goes to the long ones. */
+/** Divides the limit: short texts leave their rest to the long ones. */
 export function sharesOf(lengths: readonly number[], limit: number): number[] {
   const shares = [...lengths];
   let left = limit;
@@ -85,7 +84,7 @@ function cut(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return text;
   let end = maxBytes - Buffer.byteLength(CUT);
-  // Not within a character.
+  // Never inside a character.
   while ((bytes[end]! & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end) + CUT;
 }

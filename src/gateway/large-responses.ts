@@ -14,7 +14,7 @@ import { errorOf, typeMembers } from './crossing/responses.ts';
 import { affinityEdits, type FoundResult } from './modern/affinity.ts';
 import { affineReplica, type MappedResponse, publicUri, type ResponseContext } from './response-mapping.ts';
 
-/** Like `mapResponse`, in slices. Call `check` right before the response goes to the client. */
+/** Like `mapResponse`, in slices. Call `check` immediately before the response is sent. */
 export async function mapLargeResponse(
   chunks: Chunks,
   at: ResponseId,
@@ -48,7 +48,6 @@ function shapeOf(method: string): Shape {
   return { result: { ...resultShape, ...(typeof result === 'object' ? result : {}) } };
 }
 
-/** Adapts the result's own metadata to the client's era. */
 function eraEdits(
   response: Buffer,
   result: FoundResult,
@@ -78,7 +77,7 @@ function withPublicUris(
   );
 }
 
-/** By then the client may also await other servers. */
+/** Meanwhile the client may also await other servers. */
 function verify(response: Buffer, { passed }: Walked, at: ResponseId): void {
   if (!isUtf8(response)) throw new SwitchboardError('parse_error', 'The message is not valid UTF-8.');
   if (readMessage(response, passed).id !== at.id)

@@ -29,7 +29,7 @@ export function isList(method: string): boolean {
   return Object.hasOwn(listOfMethod, method);
 }
 
-/** Responds with a page of the snapshot. Waits, briefly, only for servers that never connected. */
+/** Waits, briefly, only for servers that never connected. */
 export function list(scope: Scope, incoming: Incoming, instance: string): void {
   const wanted = readParams(incoming.message);
   after(incoming, scope.listable(), () => {
@@ -67,7 +67,7 @@ function respondFrom(
   else responder.respond(resultMessage(id, Buffer.from(`{${first.join(',')},`), page.subarray(1)));
 }
 
-/** The members that begin a page in the modern era: how long it may be cached, and by whom. */
+/** The members that begin a page in the modern era: cache lifetime and scope. */
 function cacheable(scope: Scope, name: ListName, isChosen: boolean): string {
   const { ttlMs, isPublic } = scope.freshness(name);
   // The list depends on a header, which caches ignore.
@@ -77,7 +77,7 @@ function cacheable(scope: Scope, name: ListName, isChosen: boolean): string {
 
 interface ListParams {
   cursor: string | undefined;
-  /** Whether another Switchboard wants to know which ones are on the path. */
+  /** Whether another Switchboard wants the ids of all on the path. */
   wantsInstances: boolean;
 }
 

@@ -8,7 +8,7 @@ import type { Server } from '../upstreams/server.ts';
 import { allWithin } from './discovery.ts';
 import type { Scope } from './scope.ts';
 
-/** How long a call waits for servers to take over a level. */
+/** How long a call waits for servers to apply a level. */
 const SET_LEVEL_MS = 1_000;
 
 /** From the most to the least verbose. */
@@ -26,7 +26,6 @@ export function isLevel(level: unknown): level is string {
   return typeof level === 'string' && levels.includes(level);
 }
 
-/** The level that includes all of these; undefined if none is given. */
 function mostVerbose(wanted: Iterable<string | undefined>): string | undefined {
   let lowest = levels.length;
   for (const logLevel of wanted) {
@@ -35,7 +34,6 @@ function mostVerbose(wanted: Iterable<string | undefined>): string | undefined {
   return levels[lowest];
 }
 
-/** Whether a client with this level gets the log message. */
 export function isWanted(message: Message, wanted: string | undefined): boolean {
   if (wanted === undefined) return true;
   const { level } = paramsOf(message);
@@ -48,26 +46,24 @@ function paramsOf({ bytes, params }: Message): Record<string, unknown> {
     : (parseBounded(bytesAt(bytes, params).toString()) as Record<string, unknown>);
 }
 
-/** A legacy client, whose level holds for all of its requests. */
 interface LogClient extends Client {
   readonly scope: Scope;
   readonly logLevel: string | undefined;
 }
 
 /**
- * The log levels of legacy servers. A server gets the most verbose level that any of its clients wants, and each client gets its
- * share. Modern servers get a level with every request.
+ * The log levels of legacy servers. A server gets the most verbose level that any of its clients wants, and each client gets only
+ * what it wants. Modern servers get a level with every request.
  */
 export class LogLevels {
   private readonly viewers: (server: Server) => readonly LogClient[];
-  /** The most verbose level that modern clients have wanted of each server. */
   private readonly wantedByModern = new WeakMap<Server, string>();
 
   constructor(viewers: (server: Server) => readonly LogClient[]) {
     this.viewers = viewers;
   }
 
-  /** Sends a connection its level. Resolves when the server has it. */
+  /** Resolves when the server has applied its level. */
   apply(server: Server, connection: Connection): Promise<void> {
     const viewers = this.viewers(server);
     const owner = viewers.find((viewer) => viewer === connection.owner);
@@ -76,14 +72,14 @@ export class LogLevels {
     return connection.setLogLevel(mostVerbose([this.wantedByModern.get(server), ...wanted]));
   }
 
-  /** A legacy client has changed its level, or has disconnected. */
+  /** Call when a legacy client has changed its level or disconnected. */
   changed(client: LogClient): void {
     for (const server of client.scope.servers()) {
       for (const connection of server.connectionsOf(client)) void this.apply(server, connection);
     }
   }
 
-  /** A modern client wants at least this level. Resolves when the servers have it; undefined if they do already. */
+  /** For a modern client. Resolves when the servers have applied at least this level; undefined if they already have. */
   raise(scope: Scope, level: string): Promise<void> | undefined {
     const pending: Promise<void>[] = [];
     for (const server of scope.servers()) {
@@ -93,7 +89,7 @@ export class LogLevels {
       this.wantedByModern.set(server, wanted);
       for (const connection of server.connections()) pending.push(this.apply(server, connection));
     }
-    // A slow server must not keep clients from calling another.
+    // A slow server must not delay calls to others.
     return pending.length === 0 ? undefined : allWithin(pending, SET_LEVEL_MS);
   }
 }

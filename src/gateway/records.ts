@@ -7,9 +7,7 @@ import type { Replica } from '../upstreams/replica.ts';
 import type { Project } from '../upstreams/settings.ts';
 import type { Caller } from './caller.ts';
 
-/** A run of an agent, and the step in which a call was made. */
 export interface RunOfCall {
-  /** A uuid. */
   id: string;
   step: number;
 }
@@ -21,30 +19,25 @@ export interface FinishedCall {
   /** The server and its replica, or the group if none was picked. */
   server: string;
   replica: number | undefined;
-  /** The server's own name or URI of the target. */
   own: string;
   outcome: 'answered' | 'failed' | 'cancelled';
-  /** Whether the response is a JSON-RPC error. */
   isRpcError: boolean;
-  /** Whether the result has `isError`. */
   isToolError: boolean;
   error: SwitchboardError | undefined;
   durationMs: number;
   inputBytes: number;
   outputBytes: number;
-  /** The request and the response, if they are recorded. */
+  /** Set if payloads are recorded. */
   request: Message | undefined;
   answer: Chunks | undefined;
   run?: RunOfCall | undefined;
 }
 
 export interface CallRecorder {
-  /** Whether arguments and results of this project are recorded. */
   keepsPayloads(project: Project): boolean;
   record(call: FinishedCall): void;
 }
 
-/** Without a database nothing is recorded. */
 export const recordsNothing: CallRecorder = { keepsPayloads: () => false, record() {} };
 
 interface RecordedCall {

@@ -5,7 +5,7 @@ import type { Message, StringSpan } from '../protocol/message.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { OfferKind } from '../upstreams/lists.ts';
 
-/** Where a request goes, and what has to change in it on the way. */
+/** Where a request goes, and the edits that it needs. */
 export interface Target {
   route: Route;
   kind: OfferKind;
@@ -18,7 +18,6 @@ interface Routes {
   resource(uri: string): Route | undefined;
 }
 
-/** Whether requests with this method are routed to a server. */
 export function isCall(method: string): boolean {
   return callMethods.has(method);
 }
@@ -30,7 +29,6 @@ const callMethods: ReadonlySet<string> = new Set([
   'completion/complete',
 ]);
 
-/** Finds the group that has the tool, prompt or resource that a request names. */
 export function resolve(routes: Routes, message: Message): Target | undefined {
   switch (message.method) {
     case 'tools/call':

@@ -5,7 +5,7 @@ import { RpcResponseError } from '../upstreams/server-errors.ts';
 import type { Incoming } from './caller.ts';
 import type { InFlight, Responder } from './responder.ts';
 
-/** Responds with an error: the server's own if it gave one, else ours. */
+/** Uses the server's own error if it gave one. */
 export function reject({ caller, message, responder }: Incoming, thrown: unknown): void {
   const error =
     thrown instanceof RpcResponseError ? thrown.rpc : toRpcError(asSwitchboardError(thrown), caller.era);
@@ -19,13 +19,12 @@ export function rejectDuplicate(incoming: Incoming): void {
   reject(incoming, error);
 }
 
-/** Proceeds at once if there is nothing to wait for, else afterwards. */
 export function after(incoming: Incoming, ready: Promise<void> | undefined, proceed: () => void): void {
   if (ready === undefined) proceed();
   else defer(incoming, () => ready, proceed);
 }
 
-/** Does something for a request, and then proceeds. The client may cancel the request in between. */
+/** The client may cancel the request before `proceed`. */
 export function defer(incoming: Incoming, prepare: () => Promise<void>, proceed: () => void): void {
   const deferred = new DeferredRequest(incoming);
   if (!incoming.caller.begin(deferred)) {

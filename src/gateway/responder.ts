@@ -2,24 +2,22 @@ import type { SwitchboardError } from '../errors.ts';
 import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
 import type { Group } from '../upstreams/group.ts';
 
-/** Writes everything that belongs to one client request. */
+/** Writes all messages that belong to one client request. */
 export interface Responder {
-  /** Sends a message before the response: progress, a log message, a server's request. */
+  /** Precedes the response: progress, a log message, a server's request. */
   event(message: Chunks): void;
-  /** Sends the response; nothing follows it. Over HTTP the status may depend on the code of an error. */
+  /** Nothing may follow. Over HTTP the status may depend on the error code. */
   respond(message: Chunks, errorCode?: number): void;
-  /** Ends without a response, because the client has cancelled. */
+  /** Ends without a response, after a cancellation. */
   end(): void;
-  /** The server closes its stream until later; the client may be told to do the same. */
+  /** The server has closed its stream for a while; the client may be asked to do the same. */
   pause(retryMs: number): void;
   keepAlive(): void;
-  /** Whether several responses leave as one message, so that each must be exactly one. */
+  /** Whether several responses leave as one message, so that each must be exactly one JSON value. */
   readonly isBatch: boolean;
-  /** Whether anything can be sent before the response. */
   readonly takesEvents: boolean;
 }
 
-/** For messages that have no client to go to. */
 export const discardResponder: Responder = {
   event() {},
   respond() {},
@@ -30,15 +28,14 @@ export const discardResponder: Responder = {
   takesEvents: true,
 };
 
-/** A client's request that has no response yet. */
 export interface InFlight {
   readonly id: RequestId;
   /** The group whose response it awaits; undefined if the response is ours. */
   readonly group: Group | undefined;
   readonly responder: Responder;
-  /** Whether it is blocked until the client responds to a server's request. */
+  /** Whether it waits for the client to respond to a server's request. */
   readonly awaitsClient: boolean;
   cancel(reason: string | undefined): void;
-  /** Responds with an error now, and cancels the work for it. */
+  /** Responds with an error at once, and cancels the call. */
   fail(error: SwitchboardError): void;
 }

@@ -18,38 +18,34 @@ import { errorOf, type RpcResponse, toLegacy, toModern, withResultType } from '.
 import { type AffinityContext, affinityEdits, needsAffinity } from './modern/affinity.ts';
 import type { RunOfCall } from './records.ts';
 
-/** Where a call goes, and how its client knows that place. */
 export interface CallContext {
   group: Group;
-  /** The name of the server that the client used; URIs in the response get the same one. */
+  /** The server name that the client used; URIs in the response get the same one. */
   qualifier: string;
-  /** The catalog at the time of the call: it tells whose the URIs in the response are. */
+  /** The catalog at the time of the call, which resolves the owners of URIs in the response. */
   catalog: Catalog | undefined;
-  /** The project that the request is limited to. */
   project: string | undefined;
-  /** The run of an agent that the call belongs to. */
   run?: RunOfCall | undefined;
 }
 
 export interface ResponseContext extends AffinityContext {
   readonly context: CallContext;
   readonly caller: Caller;
-  /** The replica that responded. */
   readonly replica: Replica | undefined;
   readonly serverEra: Era;
-  /** Whether the response must be exactly one, and that of this server. */
+  /** Whether the response must be checked to be exactly one, from this server. */
   readonly isVerified: boolean;
 }
 
 export interface MappedResponse {
   message: Buffer[];
-  /** The code of an error that a modern client also gets as an HTTP status. */
+  /** Set if a modern client also gets it as an HTTP status. */
   errorCode: number | undefined;
 }
 
-/** A server's response as its client gets it: in its era, under its id, with public URIs. */
+/** Maps a server's response for its client: its era, its id, and public URIs. */
 export function mapResponse(chunks: Chunks, at: ResponseId, call: ResponseContext): MappedResponse {
-  // Checked on what the server wrote: in the usual order, only little of it is searched.
+  // Checks the original, in whose usual order of members little has to be searched.
   const mayHold = !at.isError && mayHoldUris(call.message.method, chunks);
   const response = inClientsEra(call.isVerified ? verified(chunks, at) : { chunks, at }, call);
   const hasStatus = response.at.isError && call.caller.era === 'modern';
@@ -59,7 +55,7 @@ export function mapResponse(chunks: Chunks, at: ResponseId, call: ResponseContex
   };
 }
 
-/** Whether a response is so large, and needs so much work, that it must not block the event loop. */
+/** Whether a response is so large, and needs so much work, that it would block the event loop. */
 export function isReadInSlices(chunks: Chunks, at: ResponseId, call: ResponseContext): boolean {
   if (byteLength(chunks) <= LARGE_BYTES) return false;
   if (call.isVerified) return true;
@@ -86,18 +82,17 @@ function withPublicNames({ chunks, at }: RpcResponse, call: ResponseContext, may
   return edits.length === 0 ? [response] : [splice(response, edits)];
 }
 
-/** The replica that a modern client has to return to. */
 export function affineReplica(chunks: Chunks, call: ResponseContext): Replica | undefined {
   const { caller, serverEra, replica, context, message } = call;
   if (caller.era === 'legacy' || serverEra === 'legacy' || replica === undefined) return undefined;
   return needsAffinity(context.group, replica, message.method, chunks) ? replica : undefined;
 }
 
-/** The edit that makes a URI public; `span` includes its quotes. */
+/** `span` includes the quotes of the URI. */
 export function publicUri(response: Buffer, span: Span, { message, context }: ResponseContext): Edit {
   const at = span.start + 1;
   const own = response.toString('utf8', at, span.end - 1);
-  // A resource that is read belongs to the server that was asked for it. Any other URI may link to another server's.
+  // A resource that is read belongs to the server that was asked. Any other URI may link to another server's resource.
   const qualifier =
     message.method === 'resources/read'
       ? context.qualifier
@@ -110,8 +105,8 @@ function linkQualifier({ catalog, qualifier }: CallContext, uri: string): string
 }
 
 /**
- * A response with two ids could pass for that of another server, and two responses in one could slip into a batch. So if the
- * client awaits several servers, or sent a batch, responses are read whole and left with one reading.
+ * A response with two ids could pass for another server's, and two responses in one could slip into a batch. So if the client
+ * awaits several servers, or sent a batch, responses are parsed completely and made unambiguous.
  */
 function verified(chunks: Chunks, at: ResponseId): RpcResponse {
   const message = readMessage(join(chunks));

@@ -10,16 +10,14 @@ import type { CallServices } from './client-call.ts';
 import { bindingOf, wrongState } from './modern/request-state.ts';
 import type { Scope } from './scope.ts';
 
-/** What the request state of a returning client changes about its call. */
 interface Round {
-  /** The replica that it has to return to. */
   only: Replica | undefined;
   edits: readonly Edit[];
 }
 
 export const firstRound: Round = { only: undefined, edits: [] };
 
-/** A modern client returns with input. Undefined if that resumes a held call. */
+/** Handles a modern client that returns with input. Undefined if that resumes a held call. */
 export function laterRound(
   scope: Scope,
   incoming: Incoming,
@@ -46,7 +44,7 @@ export function laterRound(
   }
 }
 
-/** The server gets its own state back, or none if it gave none. */
+/** Restores the server's own state, or none if it gave none. */
 function restoredState({ bytes, params, requestState }: Message, own: string | undefined): Edit[] {
   if (own === undefined) return withoutMembers(bytes, membersAt(bytes, params!.start, stateName).values());
   const { start, end } = requestState!;

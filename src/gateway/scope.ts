@@ -19,7 +19,7 @@ export interface ScopeSettings extends CatalogRules {
 }
 
 export interface ScopedProject extends Project {
-  /** Its servers keep their plain names among those of other projects. */
+  /** Servers of the default project keep their plain names in the scope of all projects. */
   readonly isDefault: boolean;
   readonly servers: Servers;
   readonly scope: Scope;
@@ -34,16 +34,15 @@ export interface Scopes {
 
 interface Snapshot {
   catalog: Catalog;
-  /** By their qualifiers in the catalog. */
+  /** By qualifier. */
   groups: ReadonlyMap<string, Group>;
 }
 
-/** Changes within this time are one notification for clients. */
+/** Changes within this time lead to one notification. */
 const COALESCE_MS = 20;
-/** Thousands of names may shadow others. */
+/** Thousands of names may clash. */
 const MAX_WARNINGS = 100;
 
-/** The servers that a client sees, and the newest catalog of what they offer. */
 export class Scope {
   /** Undefined for the scope of all projects. */
   readonly project: ScopedProject | undefined;
@@ -81,7 +80,6 @@ export class Scope {
     else this.sole.scope.show();
   }
 
-  /** The route of a name that is no longer listed, for a client that saw its first list at that time. */
   former(kind: NamedKind, name: string, listedAt: number | undefined): Route | undefined {
     if (this.sole !== undefined) return this.sole.scope.former(kind, name, listedAt);
     return this.formerNames.find(kind, name, listedAt, this.catalog);
@@ -91,7 +89,6 @@ export class Scope {
     return this.current.groups.get(qualifier);
   }
 
-  /** The group of a server, and its qualifier here. */
   groupOf(project: string, server: string): { qualifier: string; group: Group } | undefined {
     for (const [qualifier, group] of this.current.groups) {
       const hasIt = group.project.id === project && group.members.some(({ name }) => name === server);
@@ -113,7 +110,7 @@ export class Scope {
     return this.project === undefined || this.project.id === project.id;
   }
 
-  /** Drops the snapshot, and notifies clients soon, once for each list. */
+  /** Drops the snapshot, and schedules one notification for each list. */
   changes(kinds: readonly OfferKind[]): void {
     this.snapshot = undefined;
     for (const kind of kinds) this.changed.add(kind);
@@ -137,12 +134,12 @@ export class Scope {
     return this.discovery.all(this.settings.discoveryWaitMs);
   }
 
-  /** The same for lists, which each server delays only once. */
+  /** Like `discovered`, for lists, which each server delays only once. */
   listable(): Promise<void> | undefined {
     return this.discovery.forLists(this.settings.discoveryWaitMs);
   }
 
-  /** How long a list may be cached, and by whom: the minimum of all servers. */
+  /** The minimum of all servers. */
   freshness(kind: OfferKind): Freshness {
     let [ttlMs, isPublic] = [Number.POSITIVE_INFINITY, true];
     for (const project of this.projects()) {
@@ -159,14 +156,13 @@ export class Scope {
     return new Unlisted([...this.projects()], this.qualifiers, this.catalog).explain(message);
   }
 
-  /** A call failed because its server never connected. */
   callMissed(error: SwitchboardError): void {
     const server = this.servers().find(({ name }) => name === error.data.server);
     const home = server && this.groupOf(server.project.id, server.name);
     home?.group.callMissed(server!.name, error);
   }
 
-  /** The catalog without switches. */
+  /** The catalog without tool switches. */
   unswitched(): Catalog {
     return this.build(false).catalog;
   }
@@ -190,7 +186,7 @@ export class Scope {
     return next;
   }
 
-  /** If the default project is the only one, the scope of all projects is the same as its own. */
+  /** If the default project is the only one, the scope of all projects equals its scope. */
   private get sole(): ScopedProject | undefined {
     if (this.project !== undefined) return undefined;
     const [first, second] = this.projects();
@@ -225,7 +221,7 @@ export class Scope {
   }
 }
 
-/** The scope of the project that a request's path, header or `_meta` name, else the client's own. All must name the same. */
+/** Named by the request's path, header or `_meta`, which must agree; otherwise the client's own scope. */
 export function chooseScope(
   scopes: Scopes,
   own: Scope,

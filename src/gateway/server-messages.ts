@@ -10,7 +10,7 @@ import { decline, declineAmbiguous } from './legacy/server-requests.ts';
 import { passTaskProgress, passTaskStatus } from './legacy/tasks.ts';
 import { passUpdate } from './subscriptions.ts';
 
-/** Routes the notifications and requests of servers to the client that they are meant for, never to a wrong one. */
+/** Routes notifications and requests of servers to the client that they are meant for, never to a wrong one. */
 export class ServerMessages {
   private readonly sessions: ReadonlyMap<string, Session>;
   private readonly held: HeldCalls;
@@ -44,7 +44,7 @@ export class ServerMessages {
 
   onRequest(received: ServerMessage): void {
     const { message, server, upstream } = received;
-    // The client could not respond any more.
+    // The client cannot respond any more.
     if (this.held.isClosed) {
       decline(upstream, idBytes(message), stopping());
       return;
@@ -63,7 +63,7 @@ export class ServerMessages {
     return [...this.sessions.values()].filter(({ scope }) => scope.shows(server.project));
   }
 
-  /** Log messages and the rest: to the client they belong to; to all if they can belong to none. */
+  /** To the client that it belongs to, or to all if it belongs to none. */
   private passNotification(received: ServerMessage): void {
     const { message, server, connection, upstream } = received;
     const isLog = message.method === 'notifications/message';
@@ -81,7 +81,7 @@ export class ServerMessages {
     }
   }
 
-  /** The legacy client that a message outside of calls is meant for, if it can be only one. */
+  /** Undefined unless exactly one client is possible. */
   private onlySession({ server, connection, upstream }: ServerMessage): Session | undefined {
     if (connection.owner !== undefined) return sessionOf(connection.owner);
     const audience = upstream.audience();
@@ -92,13 +92,13 @@ export class ServerMessages {
   }
 }
 
-/** The call that a message is meant for, if it can be only one. */
+/** Undefined unless exactly one call is possible. */
 function callOf({ upstream, call }: ServerMessage): ClientCall | undefined {
   const found = clientCallOf(call);
   if (found !== undefined) return found;
   const audience = upstream.audience();
   if (audience.kind !== 'calls') return undefined;
-  // All are of one client. A server that waits for the client sends nothing else for that call.
+  // All belong to one client. A server that waits for the client sends nothing else for that call.
   const calls = audience.calls.flatMap((pending) => clientCallOf(pending) ?? []);
   return calls.findLast(({ isHeld }) => !isHeld) ?? calls.at(-1);
 }

@@ -13,35 +13,30 @@ import type { Servers } from '../upstreams/servers.ts';
 import type { Scope } from './scope.ts';
 
 export interface Subscription {
-  /** As the client wrote it. */
   uri: string;
-  /** The group that has the resource, in this project. */
   project: string;
   group: string;
   own: string;
-  /** The server, if the client named one of the group. */
+  /** Set if the client named one server of the group. */
   server: string | undefined;
   among: RequestTarget['among'];
-  /** The replica that reports the updates. */
   replica: Replica;
 }
 
-/** A client that is notified of changes: a session of the legacy era, or a listener of the modern era. */
+/** A client with subscriptions: a legacy session, or a modern listener. */
 export interface Subscriber {
   readonly era: Era;
   readonly scope: Scope;
   readonly identity: Client;
   readonly capabilities: object;
-  /** By the client's URI, with the project in front if a request named one. */
+  /** By the client's URI, prefixed with the project if a request named one. */
   readonly subscriptions: Map<string, Subscription>;
   readonly isClosed: boolean;
-  /** A list has changed: the method of the notification, and the notification. */
   listChanged(method: string, notification: Buffer): void;
-  /** A server's notification of an update, with the edits that it needs. */
   resourceUpdated(message: Message, edits: Edit[]): void;
 }
 
-/** Chooses the replica that reports updates: the one that already does, or the next in turn. Undefined for unknown resources. */
+/** Prefers the replica that already reports updates, then the next in turn. Undefined for unknown resources. */
 export function chooseReplica(
   scope: Scope,
   subscriber: Subscriber,
@@ -64,7 +59,7 @@ export function chooseReplica(
   return { uri, project, group: group.name, own, server, among, replica };
 }
 
-/** Subscribes to one more resource. Throws if it does not exist, or its server has no subscriptions. */
+/** Throws if the resource does not exist, or its server has no subscriptions. */
 export async function subscribeTo(scope: Scope, subscriber: Subscriber, uri: string): Promise<void> {
   const subscription = chooseReplica(scope, subscriber, uri, undefined);
   if (subscription === undefined) throw new SwitchboardError('unknown_resource', `Unknown resource: ${uri}`);
@@ -80,7 +75,7 @@ export async function begin(subscriber: Subscriber, key: string, subscription: S
     if (subscriptions.get(key) === subscription) subscriptions.delete(key);
     throw error;
   }
-  // The client may have unsubscribed in the meantime.
+  // The client may have unsubscribed meanwhile.
   if (subscriptions.get(key) !== subscription)
     await unsubscribe(subscriber, subscription.own, subscription.replica);
 }
@@ -94,7 +89,7 @@ export async function end(
   await unsubscribe(subscriber, own, replica);
 }
 
-/** Unsubscribes at the server, unless another subscription needs the same updates. */
+/** Skips the server if another subscription needs the same updates. */
 async function unsubscribe(subscriber: Subscriber, own: string, replica: Replica): Promise<void> {
   const connection = replica.connections.for(subscriber.identity, subscriber);
   for (const other of subscriber.subscriptions.values())
@@ -108,7 +103,7 @@ async function subscribe(replica: Replica, subscriber: Subscriber, uri: string):
   await connection.subscribe(uri, subscriber);
 }
 
-/** Restores subscriptions on a new connection: those of its replica, and those of replicas that cannot report any more. */
+/** Restores the subscriptions of this replica, and of replicas that no longer report updates. */
 export function restoreSubscriptions(
   server: Server,
   group: Group | undefined,
@@ -124,34 +119,32 @@ export function restoreSubscriptions(
       group.mayTake(targetOf(subscriber, subscription), replica);
     if (subscription.replica !== replica && !isOurs) continue;
     subscription.replica = replica;
-    // A server that speaks both eras has a connection for each: the client's is the one to use.
+    // A server of both eras has a connection for each, and only the client's own matters.
     const own = replica.connections.for(subscriber.identity, subscriber);
     if (own !== connection && own.current !== undefined) continue;
     subscribe(replica, subscriber, subscription.own).catch((error: Error) => server.log.add(error.message));
   }
 }
 
-/** Moves the subscriptions of a replica that is gone to another one of its group, if there is one. */
 export function moveSubscriptions(group: Group, gone: Replica, subscribers: Iterable<Subscriber>): void {
   for (const [subscriber, subscription] of subscriptionsOf(subscribers)) {
     if (subscription.replica === gone) move(group, subscriber, subscription);
   }
 }
 
-/** Moves subscriptions away from replicas whose servers have left the group. */
 export function regroupSubscriptions(servers: Servers, subscribers: Iterable<Subscriber>): void {
   for (const [subscriber, subscription] of subscriptionsOf(subscribers)) {
     if (subscription.project !== servers.project.id) continue;
     const { replica, own, server } = subscription;
     const group = servers.group(subscription.group);
-    // One that is stopping reports updates until it is gone.
+    // A stopping replica reports updates until it has exited.
     const isAtHome = server !== undefined || replica.condition.state === 'stopped' || group?.has(replica);
     if (group === undefined || isAtHome || !move(group, subscriber, subscription)) continue;
     unsubscribe(subscriber, own, replica).catch(() => {});
   }
 }
 
-/** Sends a resource's update to its subscribers, under the URI that each of them gave. */
+/** Each subscriber gets the update under its own URI. */
 export function passUpdate(replica: Replica, connection: Connection, message: Message): void {
   const updated = message.uri;
   if (updated === undefined) return;

@@ -15,7 +15,7 @@ import type { Scope } from './scope.ts';
 
 const noTasks = new Tasks();
 
-/** A request about a legacy task, which goes to the replica that runs it. */
+/** Goes to the replica that runs the task. */
 export function callLegacyTask(scope: Scope, incoming: Incoming<Session>, services: CallServices): void {
   const { caller, message } = incoming;
   const { group, replica, qualifier } = (caller.tasks ?? noTasks).named(message);
@@ -23,7 +23,7 @@ export function callLegacyTask(scope: Scope, incoming: Incoming<Session>, servic
   callTask(incoming, services, context, replica, message.taskId?.value ?? '', []);
 }
 
-/** A request about a modern task, whose id names its replica. */
+/** Goes to the replica that the task id names. */
 export function callModernTask(scope: Scope, incoming: Incoming, services: CallServices): void {
   const { message } = incoming;
   const id = required(message.taskId, 'taskId');
@@ -60,7 +60,7 @@ function callTask(
     description: caller.facts,
     sender: caller.sender,
     isRepeatable: false,
-    // A result may take as long as the task does.
+    // A result may take as long as the task.
     timeoutMs: timeoutMs ?? (message.method === 'tasks/result' ? Number.POSITIVE_INFINITY : undefined),
   });
 }

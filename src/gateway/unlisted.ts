@@ -9,18 +9,15 @@ import { completionReference } from './resolve.ts';
 export interface DisabledServer {
   name: string;
   prefix: string;
-  /** The names of its tools and prompts when it was last used. */
   offered: ReadonlySet<string>;
-  /** Why it is disabled, and what to do about it. */
+  /** Includes what to do about it. */
   why: string;
 }
 
-/** A server whose offer is unknown. */
 interface AbsentServer {
   name: string;
-  /** Its project, if the scope has several. */
+  /** Set if the scope has several projects. */
   project: string | undefined;
-  /** What its qualified names begin with. */
   prefix: string;
   why: string;
 }
@@ -37,11 +34,10 @@ interface SimilarNames {
   similar(kind: NamedKind, name: string): readonly string[];
 }
 
-/** More would hide what the error says. */
+/** More would bury the rest of the error. */
 const MAX_ABSENT = 3;
 const namedKinds: Partial<Record<string, NamedKind>> = { unknown_tool: 'tools', unknown_prompt: 'prompts' };
 
-/** Explains why something that a client asks for is not listed. */
 export class Unlisted {
   private readonly catalog: SimilarNames;
   private readonly projects: readonly ExplainedProject[];
@@ -53,7 +49,7 @@ export class Unlisted {
     this.catalog = catalog;
   }
 
-  /** It does not exist, is switched off, or belongs to a server that never connected. */
+  /** The target does not exist, is switched off, or belongs to a server that never connected. */
   explain(message: Message): SwitchboardError {
     const absent = this.absent();
     const name = message.name?.value ?? '';
@@ -98,7 +94,6 @@ export class Unlisted {
     return false;
   }
 
-  /** Why the server is disabled that would have it. */
   private disabledOwner(name: string): string | undefined {
     for (const project of this.projects) {
       for (const { prefix, offered, why } of project.disabledServers()) {

@@ -15,23 +15,22 @@ interface HeldCall {
   readonly message: Message;
   readonly caller: Incoming['caller'];
   readonly isOver: boolean;
-  /** What a request state is bound to. */
   binding(): string;
-  /** Responds to the client's request with this result, while the call goes on. */
+  /** Responds to the client's request, while the call stays open. */
   suspend(result: Buffer): void;
   resume(incoming: Incoming): void;
-  /** The client did not return in time, or Switchboard stops. */
+  /** Called when the client does not return in time, or Switchboard stops. */
   abandon(): void;
-  /** Runs an action that fails the call if it throws. */
+  /** Runs an action; if it throws, the call fails. */
   attempt(action: () => void): void;
 }
 
-/** The calls that wait for their clients: a limited number, for a limited time. */
+/** Calls that wait for their clients, limited in number and time. */
 export class HeldCalls {
   private readonly limit: number;
   private readonly waitMs: number;
   private readonly byId = new Map<string, { call: HeldCall; deadline: NodeJS.Timeout }>();
-  /** Of the calls that are held, or about to be. */
+  /** Of calls that are held or about to be. */
   private readonly inputs = new Set<HeldInput>();
 
   isClosed = false;
@@ -45,7 +44,7 @@ export class HeldCalls {
     return this.byId.size >= this.limit;
   }
 
-  /** Holds a call until its client returns with the id that this gives. */
+  /** Returns the id that the client has to return with. */
   hold(call: HeldCall): string {
     const id = randomUUID();
     const deadline = setTimeout(() => {
@@ -56,7 +55,7 @@ export class HeldCalls {
     return id;
   }
 
-  /** The call with this id, which is then held no more. */
+  /** Ends the hold. */
   take(id: string): HeldCall {
     const held = this.byId.get(id);
     if (held === undefined) throw wrongState('was used already, or its call is over');
@@ -77,7 +76,7 @@ export class HeldCalls {
     for (const input of this.inputs) input.withdraw(upstream, serverId);
   }
 
-  /** Abandons the calls that wait, and holds no more. */
+  /** Abandons the held calls, and accepts no more. */
   close(): void {
     this.isClosed = true;
     for (const { call, deadline } of this.byId.values()) {
@@ -97,7 +96,7 @@ interface InputRequest {
 
 /** All of them go into one response. */
 const MAX_PENDING = 100;
-/** A single one may be as large as any message. */
+/** A single request may be as large as any message. */
 const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 /** The input that legacy servers request during one call of a modern client, which gets it as `inputRequests` of a response. */
@@ -109,7 +108,7 @@ export class HeldInput {
   private count = 0;
   private settledAt = 0;
   isHeld = false;
-  /** What happened to the call while the client was away. */
+  /** Runs when the client returns. */
   private deferred: (() => void) | undefined;
 
   constructor(call: HeldCall, services: { held: HeldCalls; states: RequestStates }) {
@@ -121,12 +120,12 @@ export class HeldInput {
     return this.pending.size > 0;
   }
 
-  /** Until when a server waited for the client: `now` if one still does. */
+  /** `now` while a server waits for the client. */
   waitedUntil(now: number): number {
     return this.isPending ? now : this.settledAt;
   }
 
-  /** Handles a server's request. Requests that arrive together go into one response. */
+  /** Requests that arrive together go into one response. */
   request(message: Message, upstream: Upstream): void {
     const { caller, message: called } = this.call;
     if (!mayRequireInput(called.method)) {
@@ -155,7 +154,6 @@ export class HeldInput {
     this.pending.set(`question-${++this.count}`, { upstream, serverId, method, params: parsed });
   }
 
-  /** As they appear in a result. */
   inputRequests(): object {
     const entries = [...this.pending].map(([key, { method, params }]) => [
       key,
@@ -168,7 +166,6 @@ export class HeldInput {
     this.deferred = action;
   }
 
-  /** The client is back, with this message. */
   resume(message: Message): void {
     this.respond(message);
     const { deferred } = this;
@@ -229,7 +226,7 @@ export class HeldInput {
   }
 }
 
-/** A modern client cannot report progress on a server's request. */
+/** Modern clients cannot report progress on a server's request. */
 function withoutProgress(params: unknown): unknown {
   if (!isObject(params) || !isObject(params._meta)) return params;
   const { _meta, ...rest } = params;

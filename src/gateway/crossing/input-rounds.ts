@@ -12,7 +12,6 @@ import { missingCapability, type RequiredInput } from './input.ts';
 
 interface RoundsCall {
   readonly responder: Responder;
-  /** Sends the call to the same replica again, with the client's input. */
   sendAgain(replica: Replica, responses: object, requestState: unknown): void;
   onError(error: SwitchboardError): void;
 }
@@ -22,12 +21,12 @@ interface RoundsServices {
   inputWaitMs: number;
 }
 
-/** A server that never has enough must not keep a call open without end. */
+/** Limits a server that requires input again and again. */
 const MAX_ROUNDS = 32;
-/** How long to wait before the call is sent again, if the server required no particular input. */
+/** How long to wait before the call is repeated if the server required no particular input. */
 const PAUSE_MS = 100;
 
-/** Turns the input that a modern server requires by its response into requests to a legacy client, round by round. */
+/** Turns the input that a modern server requires into requests to a legacy client, round by round. */
 export class InputRounds {
   private readonly call: RoundsCall;
   private readonly client: ServerRequests;
@@ -51,7 +50,7 @@ export class InputRounds {
     if (++this.count > MAX_ROUNDS) throw new Error(`it required input more than ${MAX_ROUNDS} times`);
   }
 
-  /** Requests the input from the client, and then sends the call again. Throws if the client cannot be asked. */
+  /** Throws if the client cannot be asked. */
   begin(replica: Replica, { requests, requestState }: RequiredInput): void {
     const proceed = () => this.call.sendAgain(replica, Object.fromEntries(this.responses), requestState);
     const entries = Object.entries(requests);
@@ -61,7 +60,7 @@ export class InputRounds {
       return;
     }
     const { held, inputWaitMs } = this.services;
-    // The client could not respond any more.
+    // The client cannot respond any more.
     if (held.isClosed) throw stopping();
     this.client.checkRoom(undefined, entries.length);
     const { server } = replica;
@@ -127,7 +126,7 @@ export class InputRounds {
   }
 }
 
-/** In the legacy era, a client that is sent to a URL also gets an id for it. */
+/** The legacy era requires an id for an elicitation by URL. */
 function withElicitationId(method: string, params: unknown): unknown {
   const { mode, elicitationId } = asObject(params);
   if (method !== 'elicitation/create' || mode !== 'url' || elicitationId !== undefined) return params;

@@ -26,7 +26,6 @@ export function isServerRequest(method: string): boolean {
   return Object.hasOwn(capabilityOf, method);
 }
 
-/** The capability that the client lacks for a server's request; undefined if it has it. */
 export function missingCapability(
   capabilities: Record<string, unknown>,
   method: string,
@@ -62,7 +61,7 @@ export function readRequiredInput(chunks: Chunks, { payload }: ResponseId): Requ
   return { requests: isObject(inputRequests) ? inputRequests : {}, requestState };
 }
 
-/** Servers write the type first or last, so only the ends of a large response are searched. Inside a text, quotes are escaped. */
+/** Servers write the type first or last, so only the ends of a large response are searched. Quotes inside a text are escaped. */
 function saysComplete(chunks: Chunks): boolean {
   return endsOf(chunks).some((end) => complete.test(end.toString('latin1')));
 }
@@ -73,7 +72,7 @@ export function inputRequired(inputRequests: object, requestState: string | unde
   return bytesOf({ resultType: INPUT_REQUIRED, inputRequests, requestState });
 }
 
-/** What a client returns with, as members of `params`. */
+/** The members of `params` that a client returns with. */
 export function inputMembers(inputResponses: object, requestState: unknown): Buffer {
   const text = JSON.stringify({ inputResponses, requestState });
   return Buffer.from(text.slice(1, -1));

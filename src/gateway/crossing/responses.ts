@@ -15,7 +15,7 @@ export interface RpcResponse {
   at: ResponseId;
 }
 
-/** The legacy era has an error code for a resource that does not exist. */
+/** The error code of the legacy era for a missing resource. */
 const RESOURCE_NOT_FOUND = -32002;
 const INVALID_PARAMS = -32602;
 const URL_ELICITATION_REQUIRED = -32042;
@@ -40,13 +40,13 @@ export function typeMembers(method: string, serverEra: Era): Buffer {
   return serverEra === 'legacy' && method === 'resources/read' ? completeRead : complete;
 }
 
-/** A result without a type is complete; modern clients always get a type. */
+/** Modern clients always get a type, and a result without one is complete. */
 export function withResultType(response: RpcResponse): RpcResponse {
   const { chunks, at } = response;
   return at.isError || saysType(chunks) ? response : withResultMembers(chunks, at, complete);
 }
 
-/** Servers write it first or last, so a large result is rarely searched as a whole. */
+/** Servers write the type first or last, so a large result is rarely searched as a whole. */
 function saysType(chunks: Chunks): boolean {
   return endsOf(chunks).some((end) => end.includes(TYPE_KEY)) || mentions(chunks, TYPE_KEY);
 }
@@ -104,7 +104,6 @@ function namesUri(data: unknown): boolean {
   return typeof data === 'object' && data !== null && 'uri' in data;
 }
 
-/** Finds the id in a response that we wrote. */
 function readResponse(bytes: Buffer): RpcResponse {
   return { chunks: [bytes], at: findResponseId([bytes]) ?? responseIdOf(readMessage(bytes)) };
 }

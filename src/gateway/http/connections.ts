@@ -6,21 +6,18 @@ import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 
 export interface ConnectionLimits {
   maxConnections: number;
-  /** How long a client may take to send the head of a request, or be slower than the minimum rate. */
   slowClientMs: number;
 }
 
-/** The minimum rate at which a client sends a body and reads responses. */
 export const LEAST_BYTES_PER_SECOND = 16 * 1024;
-/** How many connections over the limit stay open to read the error, and for how long. */
 const REFUSED_MS = 1_000;
 const MAX_REFUSED = 100;
-/** How many pipelined requests may wait for an earlier response, and how many bytes of their responses need not be read in time. */
+/** How many pipelined requests may be queued, and how many bytes of their responses are exempt from the minimum rate. */
 const MAX_WAITING = 100;
 const FREE_WAITING_BYTES = 64 * 1024;
 
 interface Users {
-  /** Whether the system can tell the user behind a connection. */
+  /** Whether the system can identify the user of a connection. */
   tellsUsers: boolean;
   ask(socket: Socket): boolean | Promise<boolean>;
 }
@@ -28,19 +25,19 @@ interface Users {
 type Refuse = (response: ServerResponse, error: SwitchboardError) => void;
 
 interface Client {
-  /** To its latest request, while the body may be incomplete. */
+  /** Of the latest request, while its body may be incomplete. */
   response: ServerResponse | undefined;
-  /** How many bytes had arrived at the last check. */
+  /** The bytes received at the last check. */
   read: number | undefined;
-  /** How much it has to read, and by when. */
+  /** How much the client has to read, and by when. */
   unread: { until: number; deadline: number } | undefined;
-  /** Responses that wait for an earlier one, such as an event stream. */
+  /** Responses queued behind an earlier one, such as an event stream. */
   waiting: Set<ServerResponse> | undefined;
 }
 
 /**
- * Limits the connections of clients, half of them for other users than our own, and closes those of clients that send or read
- * too slowly. Idle connections, such as those of event streams, may stay open.
+ * Limits the connections of clients, reserves half of them for our own user, and closes those that send or read too slowly. Idle
+ * connections, such as those of event streams, may stay open.
  */
 export class Connections {
   private readonly limits: ConnectionLimits;
@@ -49,7 +46,7 @@ export class Connections {
   private readonly clients = new Map<Socket, Client>();
   private readonly timer: NodeJS.Timeout;
   private readonly users: Users;
-  /** Connections that may belong to other users; they never take all of the room. */
+  /** Connections that may belong to other users. */
   private readonly strangers = new Set<Socket>();
   private readonly maxStrangers: number;
   private turnedAway = 0;
@@ -87,22 +84,21 @@ export class Connections {
     this.strangers.delete(socket);
   }
 
-  /** A request has begun: its body may follow. False if the request must be ignored. */
+  /** Call when a request begins. False if the request must be ignored. */
   began(response: ServerResponse): boolean {
     const { socket } = response.req;
     const client = this.clients.get(socket);
     if (client === undefined) return false;
     client.response = response;
     client.read = undefined;
-    // It has no socket before its turn.
+    // A pipelined response has no socket before its turn.
     if (response.socket === null) wait(client, response);
     // Requests that were read together with one too many still arrive.
     return !socket.destroyed;
   }
 
-  /** Resolves when all data is flushed, or after the timeout. */
   async flushed(limitMs: number): Promise<void> {
-    // Recent writes are still gathered.
+    // Recent writes are still buffered.
     await immediately();
     const full = [...this.clients.keys()].filter(({ writableLength }) => writableLength > 0);
     if (limitMs === 0 || full.length === 0) return;
@@ -114,7 +110,7 @@ export class Connections {
     clearInterval(this.timer);
   }
 
-  /** Other users are at their limit. Nothing is read until the system has told who it is. */
+  /** Other users are at their limit, so nothing is read until the system has identified the user. */
   private async acceptOwn(socket: Socket, accept: (socket: Socket) => void): Promise<void> {
     const ignore = () => {};
     socket.on('error', ignore);
@@ -177,7 +173,7 @@ export class Connections {
   }
 
   private giveUp(response: ServerResponse): void {
-    // It was answered before all of it arrived.
+    // The response began before the whole request arrived.
     if (response.headersSent) {
       response.req.socket.destroy();
       return;
@@ -209,7 +205,7 @@ export class Connections {
 function emptied(socket: Socket, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     socket.once('close', () => resolve());
-    // Queued behind everything else; `drain` is emitted only above the high-water mark.
+    // Queued after all other data; `drain` is emitted only above the high-water mark.
     socket.write('', () => resolve());
     over.addEventListener('abort', () => resolve());
   });
@@ -237,7 +233,6 @@ function forgetSent(waiting: Set<ServerResponse>): void {
   }
 }
 
-/** Sends an error before any request, and closes. */
 function explain(socket: Socket, why: string): void {
   const error = new SwitchboardError('too_many_connections', why);
   const body = errorMessage(undefined, toRpcError(error));

@@ -6,7 +6,6 @@ import { isDescribed } from '../../protocol/self-description.ts';
 import { namesModernEra } from '../../protocol/versions.ts';
 import type { Incoming } from '../caller.ts';
 
-/** One HTTP request to an MCP endpoint, with the projects that it names. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -16,26 +15,25 @@ export interface Exchange {
 /** Responses up to this size are sent in one piece. */
 const GATHER_BYTES = 64 * 1024;
 
-/** Any web page can make a browser post a form or plain text; for JSON, the browser asks us first. */
+/** Any web page can make a browser post a form or plain text; JSON requires a preflight request. */
 export function checkMediaType({ headers: { 'content-type': type } }: IncomingMessage): void {
   if (type !== undefined && /^application\/json\s*(;|$)/i.test(type)) return;
   throw new SwitchboardError('unsupported_media_type', 'The Content-Type must be application/json.');
 }
 
-/** The labels that the client prefers, from the header X-Switchboard-Prefer. */
 export function preferOf({ headers }: IncomingMessage): string | undefined {
   const header = headers['x-switchboard-prefer'];
   return header === undefined ? undefined : String(header);
 }
 
-/** The projects that a request names: in its path, and in the header X-Project-Id. */
+/** Named in the path and in the header X-Project-Id. */
 export function projectsOf({ headers }: IncomingMessage, inPath: string | undefined): Incoming['projects'] {
   const header = headers['x-project-id'];
   if (header === undefined) return inPath === undefined ? undefined : [inPath];
   return inPath === undefined ? [String(header)] : [inPath, String(header)];
 }
 
-/** Whether a message is of the modern era: it says so itself, or its header does. */
+/** Declared by the message itself, or by its header. */
 export function isModern(request: IncomingMessage, message: Message): boolean {
   return isDescribed(message) || isModernByHeader(request);
 }
@@ -44,12 +42,10 @@ export function isModernByHeader({ headers }: IncomingMessage): boolean {
   return namesModernEra(headers['mcp-protocol-version']);
 }
 
-/** How a POST may be answered. */
 export interface PostTerms {
   readonly acceptsEvents: boolean;
-  /** The response is a stream from the start. */
   readonly prefersEvents: boolean;
-  /** How many requests the POST holds; more than one only in a batch. */
+  /** More than one only in a batch. */
   readonly requests: number;
   readonly isBatch: boolean;
 }
@@ -80,7 +76,6 @@ export function readAccept(accept = '*/*'): { acceptsJson: boolean; acceptsEvent
   };
 }
 
-/** Sends one message as the whole response. */
 export function writeJson(
   response: ServerResponse,
   message: Chunks,
@@ -91,7 +86,7 @@ export function writeJson(
   const length = byteLength(message);
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers });
   if (length <= GATHER_BYTES) {
-    // As a latin1 string it leaves in one write together with the head.
+    // A latin1 string leaves in one write together with the head.
     response.end(
       message.length === 1 ? message[0]!.toString('latin1') : Buffer.concat(message).toString('latin1'),
       'latin1',
@@ -104,7 +99,6 @@ export function writeJson(
   response.uncork();
 }
 
-/** Rejects an HTTP request: the status of the error, and the error as JSON-RPC. */
 export function writeFailure(
   response: ServerResponse,
   thrown: unknown,

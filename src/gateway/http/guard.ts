@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SwitchboardError } from '../../errors.ts';
 
 const ownNames = ['127.0.0.1', 'localhost', '[::1]'];
-/** If one is repeated, a proxy may use another value than we do. */
+/** If a header is repeated, a proxy may use another value than we do. */
 const singleHeaders = ['authorization', 'content-type', 'host', 'mcp-session-id', 'origin', 'sec-fetch-site'];
-/** By length, because every header of every request is looked up. */
+/** Grouped by length, because every header of every request is looked up. */
 const singlesByLength: { name: string; bit: number }[][] = [];
 for (const [index, name] of singleHeaders.entries()) {
   singlesByLength[name.length] = [...(singlesByLength[name.length] ?? []), { name, bit: 1 << index }];
@@ -27,7 +27,7 @@ export class Guard {
     const origins = [...ownNames.map((name) => new URL(`http://${name}:${port}`).origin), ...this.configured];
     this.origins = new Set(origins);
     const explicit = port === 80 ? ownNames.map((name) => `${name}:80`) : [];
-    // A browser extension has an origin, but no address.
+    // The origin of a browser extension has no address.
     const addresses = origins
       .filter((origin) => origin.startsWith('http'))
       .map((origin) => new URL(origin).host);

@@ -25,7 +25,6 @@ interface Api {
 export interface HttpSettings extends StreamableSettings, ConnectionLimits {
   host: string;
   port: number;
-  /** Who may use MCP: our own user, or everyone on this machine. */
   localAccess: 'user' | 'everyone';
   allowedOrigins: readonly string[];
 }
@@ -33,13 +32,12 @@ export interface HttpSettings extends StreamableSettings, ConnectionLimits {
 /** Modern clients repeat the URI of a resource in a header, and URIs can be long. */
 const MAX_HEAD_BYTES = 256 * 1024;
 
-/** Supervisors need no token for health checks, and clients that look for a login get a 404. */
+/** Health checks need no token, and clients that look for a login get a 404. */
 const openPaths = ['/healthz', '/readyz', '/.well-known/'];
 const mcpPaths = ['/mcp', '/sse', '/messages'];
 
 const alive = Buffer.from('{"status":"ok"}');
 
-/** The one HTTP listener: MCP for clients, the API for programs, health for supervisors. */
 export class HttpFront {
   private readonly server: Server;
   private readonly connections: Connections;
@@ -75,7 +73,7 @@ export class HttpFront {
     );
   }
 
-  /** Resolves with the actual port, which the setting 0 leaves open. */
+  /** Resolves with the actual port, because the configured one may be 0. */
   async listen(): Promise<number> {
     const { host, port } = this.settings;
     await new Promise<void>((resolve, reject) => {
@@ -96,7 +94,7 @@ export class HttpFront {
     NetServer.prototype.close.call(this.server);
   }
 
-  /** Responses get this long to be flushed. */
+  /** `flushMs` limits how long responses may take to be flushed. */
   async close(flushMs: number): Promise<void> {
     await this.connections.flushed(flushMs);
     this.connections.close();
@@ -105,7 +103,7 @@ export class HttpFront {
     await closed;
   }
 
-  /** Known connections are routed at once; for others, the system is asked for their user. */
+  /** Known connections are routed at once; for others, the user is looked up first. */
   private receive(request: IncomingMessage, response: ServerResponse): void {
     this.guard.check(request);
     if (this.guard.answerBrowser(request, response)) return;
@@ -166,7 +164,7 @@ export class HttpFront {
   }
 }
 
-/** Whether it may cancel a call or end a session. Anything else is rejected once it is read. */
+/** Whether the request may cancel a call or end a session. All others are rejected when they have been read. */
 function mayBelongToCall({ method, url = '/' }: IncomingMessage): boolean {
   return (method === 'POST' || method === 'DELETE') && mcpPaths.some((path) => url.startsWith(path));
 }
@@ -185,9 +183,9 @@ function unauthorized(isForApi: boolean): SwitchboardError {
   return new SwitchboardError('unauthorized', `${who} ${token}${setting}.`);
 }
 
-/** The time for a whole request to arrive; its response does not count. */
+/** The deadline for a whole request, without its response. */
 function timeLimits({ slowClientMs, maxMessageBytes }: HttpSettings) {
-  // Some of a body that is too large is read, too.
+  // A part of a body that is too large is read too.
   const bodyMs = (2 * maxMessageBytes * 1_000) / LEAST_BYTES_PER_SECOND;
   return {
     headersTimeout: slowClientMs,
@@ -205,7 +203,6 @@ function projectIn(path: string): string | undefined {
   }
 }
 
-/** False if the request was rejected because of its method. */
 function takes({ method = '' }: IncomingMessage, response: ServerResponse, ...methods: string[]): boolean {
   if (methods.includes(method)) return true;
   const allow = methods.join(', ');

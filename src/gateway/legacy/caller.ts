@@ -14,19 +14,17 @@ import type { Subscriber, Subscription } from '../subscriptions.ts';
 import { ServerRequests } from './server-requests.ts';
 import { type TaskCall, Tasks } from './tasks.ts';
 
-/** The stream for everything that belongs to the client but to none of its requests. */
+/** The stream for messages that belong to none of the client's requests. */
 export interface ClientStream {
   send(message: Chunks): void;
   keepAlive(): void;
-  /** Whether the client is connected to it. */
   readonly isOpen: boolean;
   close(): void;
 }
 
-/** More than all servers together work on at a time. */
+/** More than all servers together handle at a time. */
 const MAX_IN_FLIGHT = 10_000;
 
-/** How a legacy client describes itself when it opens a session. */
 export interface SessionFacts extends ClientFacts {
   version: ProtocolVersion;
   clientInfo: object;
@@ -36,13 +34,12 @@ export class Session implements Caller, Subscriber {
   readonly era = 'legacy';
   readonly id: string;
   readonly facts: SessionFacts;
-  /** Unless a request names a project. */
+  /** For requests that name no project. */
   readonly scope: Scope;
   readonly stream: ClientStream;
   readonly serverRequests: ServerRequests;
   readonly subscriptions = new Map<string, Subscription>();
   private readonly inFlight = new Map<RequestId, InFlight>();
-  /** How many requests await each group's response. */
   private readonly awaited = new Map<Group | undefined, number>();
   private whenIdle: (() => void) | undefined;
   private description: { logLevel: string | undefined; members: Buffer } | undefined;
@@ -52,7 +49,6 @@ export class Session implements Caller, Subscriber {
   whenListed: (() => void) | undefined;
   lastSeen = Date.now();
   isClosed = false;
-  /** Whether it survives a restart. */
   isPersisted = false;
 
   constructor(id: string, facts: SessionFacts, scope: Scope, stream: ClientStream) {
@@ -121,7 +117,7 @@ export class Session implements Caller, Subscriber {
     const left = this.awaited.get(request.group)! - 1;
     if (left === 0) this.awaited.delete(request.group);
     else this.awaited.set(request.group, left);
-    // The response is still to be sent.
+    // The response is not sent yet.
     if (this.whenIdle !== undefined && !this.isBusy) setImmediate(() => !this.isBusy && this.whenIdle?.());
     return true;
   }
@@ -134,7 +130,7 @@ export class Session implements Caller, Subscriber {
     return this.awaited.size > (this.awaited.has(group) ? 1 : 0);
   }
 
-  /** Accepts nothing new, and ends as soon as nothing is in flight. */
+  /** Rejects new requests, and calls `end` when nothing is in flight. */
   leave(end: () => void): void {
     this.whenIdle = end;
     if (!this.isBusy) end();
@@ -164,7 +160,7 @@ export class Session implements Caller, Subscriber {
 
   close(): void {
     this.isClosed = true;
-    // The last first: a slot that becomes free must not go to a request that is about to be cancelled.
+    // Newest first: a slot that becomes free must not go to a request that is about to be cancelled.
     for (const request of [...this.inFlight.values()].toReversed()) request.cancel('The client has gone.');
     this.stream.close();
     this.serverRequests.close();

@@ -21,13 +21,12 @@ import { type SessionPersistence, stateOf } from './persistence.ts';
 import { changeSubscription, resubscribe } from './subscriptions.ts';
 
 interface LegacyEvents {
-  /** Frees what a session has at servers. */
+  /** Frees the session's resources at servers. */
   release(client: Client): void;
   levelChanged(session: Session): void;
   viewers(server: Server): readonly Session[];
 }
 
-/** Clients of the legacy era: each has a session that its requests belong to. */
 export class LegacyGateway {
   private readonly scopes: Scopes;
   private readonly services: CallServices;
@@ -35,7 +34,6 @@ export class LegacyGateway {
   private readonly persistence: SessionPersistence;
   private readonly events: LegacyEvents;
   readonly sessions = new Map<string, Session>();
-  /** Whether new requests are rejected. */
   isStopping = false;
 
   constructor(
@@ -56,7 +54,7 @@ export class LegacyGateway {
     return this.sessions.size;
   }
 
-  /** The session with this id. Requests that name another project than the session's do not find it. */
+  /** Not found for requests that name another project than the session's. */
   session(id: string, projects: Incoming['projects']): Session | undefined {
     const session = this.sessions.get(id);
     if (session === undefined || (session.isLeaving && !this.isStopping)) return undefined;
@@ -67,7 +65,7 @@ export class LegacyGateway {
     return session;
   }
 
-  /** Opens a session for an initialize request, and returns the response to send. */
+  /** Returns the response to the initialize request. */
   open(
     message: Message,
     projects: Incoming['projects'],
@@ -83,14 +81,13 @@ export class LegacyGateway {
     return { session, response: resultMessage(idBytes(message), bytesOf(result)) };
   }
 
-  /** Makes the session survive a restart. */
   persist(session: Session): void {
     session.isPersisted = true;
     session.whenListed = () => this.save(session);
     this.save(session);
   }
 
-  /** A client returns with a session from before a restart. */
+  /** Restores a session from before a restart. */
   restore(
     id: string,
     projects: Incoming['projects'],
@@ -110,13 +107,13 @@ export class LegacyGateway {
     session.logLevel = logLevel;
     if (logLevel !== undefined) this.events.levelChanged(session);
     resubscribe(this.scopes, session, persisted.followed);
-    // It may have missed changes.
+    // The client may have missed changes.
     for (const method of new Set(Object.values(changedNotifications)))
       session.listChanged(method, notificationMessage(method));
     return this.session(id, projects);
   }
 
-  /** Resolves when ended sessions are deleted from the database, or after a while; undefined if they are. */
+  /** Resolves when ended sessions are deleted from the database, or after a while; undefined if none is pending. */
   ended(): Promise<void> | undefined {
     return this.persistence.deleted();
   }
@@ -129,7 +126,6 @@ export class LegacyGateway {
     if (session.logLevel !== undefined) this.events.levelChanged(session);
   }
 
-  /** Handles a client's message. Responses go to the responder, when they are ready. */
   receive(incoming: Incoming<Session>): void {
     const { caller: session, message } = incoming;
     switch (message.kind) {
@@ -163,7 +159,7 @@ export class LegacyGateway {
     }
   }
 
-  /** Rejects new requests, and closes the stream of each session that has nothing in flight. Calls `whenIdle` for each. */
+  /** Rejects new requests, and closes the stream of each idle session. Calls `whenIdle` whenever a session becomes idle. */
   drain(whenIdle: () => void): void {
     this.isStopping = true;
     for (const session of this.sessions.values()) {

@@ -8,7 +8,7 @@ import type { SessionFacts } from './caller.ts';
 
 const legacyTasks = { tasks: { cancel: {}, requests: { tools: { call: {} } } } };
 
-/** Reads how the client describes itself. An unknown version is answered with our newest one. */
+/** An unknown version is answered with our newest one. */
 export function readInitialize(message: Message): SessionFacts {
   if (message.bytes.length > LARGEST_INITIALIZE) {
     throw new SwitchboardError('invalid_params', `initialize is larger than ${LARGEST_INITIALIZE} bytes.`);
@@ -26,10 +26,10 @@ export function readInitialize(message: Message): SessionFacts {
   };
 }
 
-/** Both are kept for as long as the session is; real clients stay far below. */
+/** Kept as long as the session; real clients stay far below. */
 const LARGEST_INITIALIZE = 256 * 1024;
 const LARGEST_CAPABILITIES = 8 * 1024;
-/** `clientInfo` may hold icons. Of a larger one, only name, title and version are kept. */
+/** `clientInfo` may contain icons. Of a larger one, only name, title and version are kept. */
 const LARGEST_INFO = 4 * 1024;
 const LONGEST_NAME = 200;
 /** Modern servers require a name. */
@@ -41,7 +41,7 @@ export function nameOf(clientInfo: unknown): string {
   return cut(words.join(' '));
 }
 
-/** A copy: a slice keeps the whole text in memory. */
+/** Copies, because a slice keeps the whole text in memory. */
 function cut(text: string): string {
   return text.length <= LONGEST_NAME ? text : Buffer.from(text.slice(0, LONGEST_NAME)).toString();
 }

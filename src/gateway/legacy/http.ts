@@ -34,7 +34,6 @@ import { SessionStreams } from './streams.ts';
 
 export interface StreamableSettings {
   maxMessageBytes: number;
-  /** How many bytes of events all sessions together keep for replay, and for how long after the end of a stream. */
   maxReplayBytes: number;
   replayMs: number;
 }
@@ -68,7 +67,7 @@ export class StreamableEndpoint {
     }
   }
 
-  /** A session that the client was told is over must not exist after a restart. */
+  /** Responds after the deletion is stored, so that an ended session never exists after a restart. */
   private delete(exchange: Exchange): void {
     this.gateway.legacy.end(this.reach(exchange).session);
     const respond = () => exchange.response.writeHead(200).end();
@@ -197,7 +196,7 @@ export class StreamableEndpoint {
   }
 }
 
-/** For a request that does not begin: the HTTP status also says so. */
+/** Also sets the HTTP status, because the request has not begun. */
 function rejectMessage(response: ServerResponse, message: Message, error: SwitchboardError): void {
   writeJson(response, [errorMessage(idBytes(message), toRpcError(error))], undefined, error.kind.http);
 }

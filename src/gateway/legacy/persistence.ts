@@ -1,28 +1,23 @@
 import type { Session, SessionFacts } from './caller.ts';
 
-/** The state of a session that survives a restart. */
 export interface PersistedSession {
-  /** The project that it was opened for; undefined for all. */
+  /** Undefined for all projects. */
   project: string | undefined;
   facts: SessionFacts;
   logLevel: string | undefined;
   listedAt?: number | undefined;
-  /** The keys of its subscriptions. */
   followed: string[];
 }
 
-/** Persists sessions over a restart. */
 export interface SessionPersistence {
-  /** Saves a new or changed session. It is described when it is written. */
+  /** `describe` is called when the session is written. */
   save(id: string, describe: () => PersistedSession): void;
   delete(id: string): void;
-  /** Resolves when deletions are in the database, or after a while; undefined if they are. Never rejects. */
+  /** Resolves when deletions are in the database, or after a while; undefined if none is pending. Never rejects. */
   deleted(): Promise<void> | undefined;
-  /** Takes a session from before the restart. */
   take(id: string): PersistedSession | undefined;
 }
 
-/** Without a database nothing is persisted. */
 export const noPersistence: SessionPersistence = {
   save() {},
   delete() {},
@@ -30,7 +25,6 @@ export const noPersistence: SessionPersistence = {
   take: () => undefined,
 };
 
-/** How many characters of subscriptions are persisted. */
 const MAX_CHARACTERS = 64 * 1024;
 
 export function stateOf({ facts, scope, logLevel, listedAt, subscriptions }: Session): PersistedSession {

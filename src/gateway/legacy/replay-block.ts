@@ -6,18 +6,16 @@ export interface KeptEvent {
   message: Chunks;
 }
 
-/** In front of each event: stream and sequence as doubles, then the length. */
+/** Precedes each event: stream and sequence as doubles, then the length. */
 const HEADER_BYTES = 20;
 const SEQUENCE_AT = 8;
 const LENGTH_AT = 16;
-/** Replaces the stream number of a dropped event. */
 const DROPPED = -1;
 const FIRST_BYTES = 512;
 const FULL_BYTES = 8 * 1024;
-/** Events up to this size are copied; of larger ones the chunks are kept, unless they are tiny. */
+/** Smaller events are copied; larger ones keep their chunks, unless those are tiny. */
 const COPIED_BYTES = 64 * 1024;
 const TINY_BYTES = 4 * 1024;
-/** The overhead of a block: three objects, and an entry in the budget. */
 const BLOCK_COST = 256;
 
 export interface Dropped {
@@ -25,14 +23,14 @@ export interface Dropped {
   bytes: number;
 }
 
-/** A part of the log of one session: events in a single buffer, or one large event. */
+/** A part of one session's log: events in a single buffer, or one large event. */
 export class ReplayBlock {
   readonly owner: { evict(block: ReplayBlock): void };
   private log = Buffer.allocUnsafeSlow(0);
   private start = 0;
   private end = 0;
   private droppedBytes = 0;
-  /** The message of the only event, if it is not in the log. */
+  /** The message of the only event, if it is not in the buffer. */
   private large: Chunks | undefined;
   events = 0;
 
@@ -119,7 +117,7 @@ export class ReplayBlock {
     return at + HEADER_BYTES + (this.large === undefined ? this.log.readUInt32LE(at + LENGTH_AT) : 0);
   }
 
-  /** A block doubles up to its full size; a larger event gets a block of its own size. */
+  /** A block doubles up to its full size; a larger event gets a block of exactly its size. */
   private reserve(bytes: number): void {
     const needed = this.end + bytes;
     if (needed <= this.log.length) return;

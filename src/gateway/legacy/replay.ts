@@ -4,13 +4,13 @@ import { type Dropped, type KeptEvent, ReplayBlock } from './replay-block.ts';
 const MAX_EVENTS = 1_000;
 const MAX_BYTES = 1024 * 1024;
 
-/** The last events of one session, for a client that lost its connection. Limited; the oldest are evicted first. */
+/** The last events of one session, for clients that reconnect. The oldest are evicted first. */
 export class Replay {
   private readonly budget: ReplayBudget;
   private blocks: ReplayBlock[] = [];
   private events = 0;
   private bytes = 0;
-  /** When the events of finished streams are dropped, in that order. */
+  /** Expiry times by stream, in order. */
   private finished: Map<number, number> | undefined;
   private isClosed = false;
 
@@ -44,7 +44,7 @@ export class Replay {
     return found;
   }
 
-  /** The end of the stream was sent: its events are dropped when the client can no longer return. */
+  /** Call when the end of the stream was sent: its events expire when the client can no longer return. */
   finish(stream: number): void {
     this.finished ??= new Map();
     this.finished.delete(stream);
@@ -64,12 +64,11 @@ export class Replay {
     if (over.size > 0) this.drop((stream) => over.has(stream));
   }
 
-  /** The client received these events long ago. */
+  /** Call when the client must have received these events. */
   dropUpTo(stream: number, sequence: number): void {
     this.drop((own, place) => own === stream && place <= sequence);
   }
 
-  /** How long events are kept after they were sent. */
   get keptMs(): number {
     return this.budget.finishedMs;
   }
@@ -111,16 +110,16 @@ export class Replay {
 
 /** A larger event would evict too much of other sessions. */
 const LARGEST_SHARE = 1 / 4;
-/** How much is freed at once when the budget is spent. */
+/** How much is freed at once when the budget is exceeded. */
 const FREED_SHARE = 1 / 64;
 
 /** How much all sessions together may keep for replay. The least recently written blocks are evicted first. */
 export class ReplayBudget {
   readonly maxEventBytes: number;
-  /** How long events are kept after they were sent; those of a response, after its end. */
+  /** How long events are kept after they were sent; for a response, after its end. */
   readonly finishedMs: number;
   private readonly maxBytes: number;
-  /** With the size of each, in the order in which they were last written. */
+  /** Sizes, in the order of the last write. */
   private readonly blocks = new Map<ReplayBlock, number>();
   private held = 0;
 
@@ -134,7 +133,6 @@ export class ReplayBudget {
     return this.held;
   }
 
-  /** An event was added to the block. */
   written(block: ReplayBlock): void {
     this.release(block);
     this.hold(block);
@@ -146,7 +144,7 @@ export class ReplayBudget {
     }
   }
 
-  /** Events were dropped from the block, which keeps its position. */
+  /** The block keeps its position. */
   shrunk(block: ReplayBlock): void {
     const before = this.blocks.get(block);
     if (before === undefined) return;

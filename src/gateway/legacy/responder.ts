@@ -4,10 +4,7 @@ import { type PostTerms, writeJson } from '../http/exchange.ts';
 import type { Responder } from '../responder.ts';
 import type { SessionStreams } from './streams.ts';
 
-/**
- * The response to one POST: a JSON message, or a stream if something precedes it, if it takes long, or if the client prefers
- * events.
- */
+/** The response to one POST: JSON, or a stream if other messages precede it, it takes long, or the client prefers events. */
 export class LegacyResponder implements Responder {
   private readonly response: ServerResponse;
   private readonly streams: SessionStreams;

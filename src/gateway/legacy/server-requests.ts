@@ -17,21 +17,21 @@ import type { InFlight, Responder } from '../responder.ts';
 
 /** A server's request to a client that has no response yet. */
 interface ServerRequest {
-  /** The stream of the client's request that it belongs to, or the standing one. */
+  /** The stream of the related client request, or the standing one. */
   readonly destination: Pick<Responder, 'event'>;
   /** The legacy server that waits for the response, with its own id and progress token. */
   readonly source: { upstream: Upstream; serverId: Buffer; progressToken: Buffer | undefined } | undefined;
-  /** The client's request that it belongs to, if known. */
+  /** The related client request, if known. */
   readonly call: InFlight | undefined;
   onResponse(message: Message): void;
   onDisconnect(): void;
 }
 
-/** No working client has more of them to respond to. */
+/** A working client never has more of them pending. */
 const MAX_PENDING_OF_SERVER = 100;
 const MAX_PENDING = 200;
 
-/** The requests of servers that wait for a response of one legacy client. */
+/** The pending requests of servers to one legacy client. */
 export class ServerRequests {
   readonly capabilities: Record<string, unknown>;
   private readonly stream: { send(message: Chunks): void };
@@ -50,12 +50,12 @@ export class ServerRequests {
     return false;
   }
 
-  /** Until when an upstream waited for the client: `now` if it still does, 0 if it never did. */
+  /** `now` while the upstream waits for the client, 0 if it never did. */
   waitedUntil(upstream: Upstream, now: number): number {
     return this.of(upstream).length > 0 ? now : (this.settledAt?.get(upstream) ?? 0);
   }
 
-  /** Throws if this many more would exceed the limit, of one server or of all. */
+  /** Throws if `count` more requests would exceed the limit of the server, or of all. */
   checkRoom(upstream: Upstream | undefined, count = 1): void {
     const isTooMany =
       (this.pending?.size ?? 0) + count > MAX_PENDING ||
@@ -63,7 +63,7 @@ export class ServerRequests {
     if (isTooMany) throw tooManyPending();
   }
 
-  /** Registers a request, and returns the id to send it to the client under. */
+  /** Returns the id to send the request under. */
   register(request: ServerRequest): number {
     const id = this.nextId++;
     this.pending ??= new Map();
@@ -71,7 +71,6 @@ export class ServerRequests {
     return id;
   }
 
-  /** Sends a server's request to the client under an id of ours, or declines it. */
   forward(message: Message, upstream: Upstream, call: InFlight | undefined): void {
     if (!checkSupported(message, upstream, this.capabilities)) return;
     // A copy: a few bytes of a large read would keep all of it in memory.
@@ -118,7 +117,7 @@ export class ServerRequests {
     }
   }
 
-  /** The client need not respond to this any more. */
+  /** The server no longer needs the response. */
   withdraw(id: number, reason: string): void {
     const request = this.take(id);
     request?.destination.event([notificationMessage('notifications/cancelled', { requestId: id, reason })]);
@@ -154,7 +153,7 @@ export class ServerRequests {
   }
 }
 
-/** Whether a client with these capabilities can be sent the request. If not, the server gets an error. */
+/** If the client does not support the request, the server gets an error. */
 export function checkSupported(
   { bytes, method, params, idSpan }: Message,
   upstream: Upstream,
@@ -181,7 +180,7 @@ export function declineAmbiguous(message: Message, upstream: Upstream, { name, c
   decline(upstream, idBytes(message), new SwitchboardError('client_unavailable', why));
 }
 
-/** Many servers request roots as soon as they run, and log the response: it must not look like a fault. */
+/** Many servers request roots on startup and log the response, so it must not look like a fault. */
 function sharedRoots(canIsolate: boolean): string {
   const advice = canIsolate
     ? '; with "isolation": "session" each client has its own process and its roots'

@@ -13,7 +13,7 @@ import type { Responder } from '../responder.ts';
 import type { ClientStream, Session } from './caller.ts';
 import type { LegacyGateway } from './dispatch.ts';
 
-/** HTTP+SSE of 2024-11-05: one stream to the client for everything, and a path that takes its messages. */
+/** HTTP+SSE of 2024-11-05: one stream for all messages to the client, and a path for its own. */
 export class LegacySseEndpoint {
   private readonly gateway: LegacyGateway;
   private readonly maxBytes: number;
@@ -95,7 +95,6 @@ export class LegacySseEndpoint {
 
 class SseClient implements ClientStream, Responder {
   private readonly response: ServerResponse;
-  /** The projects that the request for the stream named. */
   readonly projects: Incoming['projects'];
   session: Session | undefined;
 

@@ -7,18 +7,18 @@ import type { ClientStream } from './caller.ts';
 import { eventId, parseEventId, Replay, type ReplayBudget } from './replay.ts';
 
 const RETRY_MS = 1_000;
-/** The number of the stream that a client opens with GET. */
+/** The stream that a client opens with GET. */
 const STANDING = 0;
 
 interface OpenStream {
-  /** The connection that carries it; undefined while the client is away. */
+  /** Undefined while the client is disconnected. */
   response: ServerResponse | undefined;
   sequence: number;
 }
 
 /**
- * The event streams of one session: the standing one, and one for each response that is a stream. A stream outlives its
- * connection: events are kept, and the client can resume after the last one that it received.
+ * The event streams of one session: the standing one, and one for each streamed response. A stream outlives its connection:
+ * events are kept, and the client can resume after the last one that it received.
  */
 export class SessionStreams implements ClientStream {
   private readonly version: ProtocolVersion;
@@ -26,12 +26,12 @@ export class SessionStreams implements ClientStream {
   private readonly standing: OpenStream;
   /** The last event of the standing stream that was sent. */
   private delivered: number;
-  /** The value of `delivered` at a time: those events are dropped when that is long ago. */
+  /** An earlier value of `delivered`: those events are dropped when `at` is long ago. */
   private settled: { sequence: number; at: number };
   private ofRequests: Map<number, OpenStream> | undefined;
   private nextStream = STANDING + 1;
 
-  /** `first` is greater than the number of any event that the client received before a restart. */
+  /** `first` exceeds the number of every event that the client received before a restart. */
   constructor(version: ProtocolVersion, budget: ReplayBudget, first = 0) {
     this.version = version;
     this.standing = { response: undefined, sequence: first };
@@ -63,7 +63,7 @@ export class SessionStreams implements ClientStream {
     this.replay.close();
   }
 
-  /** The client opens the standing stream, which replaces an older one. Missed events come first. */
+  /** Opens the standing stream, and replaces an older one. Missed events come first. */
   listen(response: ServerResponse): void {
     const { standing } = this;
     standing.response?.end();
@@ -75,7 +75,7 @@ export class SessionStreams implements ClientStream {
     this.delivered = standing.sequence;
   }
 
-  /** The client resumes a stream. False if the event id is not from this session. */
+  /** False if the event id is not from this session. */
   resume(response: ServerResponse, lastEventId: string): boolean {
     const last = parseEventId(lastEventId);
     if (last === undefined || last.stream >= this.nextStream) return false;
@@ -95,7 +95,6 @@ export class SessionStreams implements ClientStream {
     return true;
   }
 
-  /** Opens a stream for one response. */
   openFor(response: ServerResponse): number {
     const number = this.nextStream++;
     const stream: OpenStream = { response: undefined, sequence: 0 };
@@ -111,7 +110,7 @@ export class SessionStreams implements ClientStream {
     if (stream !== undefined) this.emit(number, stream, message);
   }
 
-  /** If the client is away, missed events wait for it. */
+  /** If the client is disconnected, missed events are kept for it. */
   finish(number: number): void {
     const response = this.ofRequests?.get(number)?.response;
     this.ofRequests?.delete(number);
@@ -120,7 +119,7 @@ export class SessionStreams implements ClientStream {
     this.replay.finish(number);
   }
 
-  /** Closes the connection; the client reconnects after this time. Older clients do not know that. */
+  /** The client reconnects after `retryMs`. Older protocol versions do not support that. */
   pause(number: number, retryMs: number): void {
     const stream = this.ofRequests?.get(number);
     if (stream?.response === undefined || !allowsPrimer(this.version)) return;

@@ -9,11 +9,11 @@ import type { Scope, Scopes } from '../scope.ts';
 import { begin, chooseReplica, end } from '../subscriptions.ts';
 import type { Session } from './caller.ts';
 
-/** Subscriptions are kept for as long as the session is. */
+/** Subscriptions are kept as long as the session. */
 const MAX_SUBSCRIPTIONS = 1_000;
 const LONGEST_URI = 8 * 1024;
 
-/** Handles resources/subscribe and resources/unsubscribe. A server sees one subscription for all of its clients. */
+/** A server sees one subscription for all of its clients. */
 export function changeSubscription(scope: Scope, incoming: Incoming<Session>, changed: () => void): void {
   required(incoming.message.uri, 'uri');
   after(incoming, scope.discovered(), () => changeKnown(scope, incoming, changed));
@@ -55,7 +55,7 @@ function keyOf(scope: Scope, session: Session, uri: string): string {
   return scope === session.scope ? uri : `${scope.project?.id}\n${uri}`;
 }
 
-/** Restores the subscriptions of a session after a restart, as far as their resources exist once all servers are discovered. */
+/** Skips resources that do not exist once all servers are discovered. */
 export function resubscribe(scopes: Scopes, session: Session, keys: readonly string[]): void {
   for (const key of keys) {
     const separator = key.indexOf('\n');

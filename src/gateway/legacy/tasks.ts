@@ -9,14 +9,14 @@ import type { Replica } from '../../upstreams/replica.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { required } from '../resolve.ts';
 
-/** Work that a replica does for a client after it has responded to the call that began it. Only that replica knows it. */
+/** Work that a replica does after it has responded to the call that began it. Only that replica knows it. */
 interface Task {
   readonly id: string;
   readonly group: Group;
   readonly replica: Replica;
-  /** The name of the server that the client used; URIs in the result get the same one. */
+  /** The server name that the client used; URIs in the result get the same one. */
   readonly qualifier: string;
-  /** Progress continues under the token of the call: ours, and the client's. */
+  /** Progress continues under the tokens of the call: ours, and the client's. */
   readonly progress: { upstream: Upstream; token: number; given: Buffer } | undefined;
 }
 
@@ -27,17 +27,16 @@ export interface TaskCall {
   readonly delivery: Pick<Delivery, 'carrier'> | undefined;
 }
 
-/** Bounds the memory of a client that begins tasks and never asks for them. */
+/** Limits the memory of a client that begins tasks and never polls them. */
 const MAX_TASKS = 1_000;
 
 /** A response that begins a task is short. */
 const LARGEST_TASK = 1024 * 1024;
 
-/** The tasks of one client, by the ids that servers gave them. */
+/** By the ids that servers gave them. */
 export class Tasks {
   private readonly byId = new Map<string, Task>();
 
-  /** Remembers the task that a response has begun. */
   begin(response: Chunks, { message, group, context, delivery }: TaskCall): void {
     const id = begunTask(response);
     const carrier = delivery?.carrier;
@@ -50,7 +49,7 @@ export class Tasks {
     if (this.byId.size > MAX_TASKS) this.byId.delete(oldest!);
   }
 
-  /** The task that a request names. Another client's task looks like one that does not exist. */
+  /** Another client's task is treated as unknown. */
   named(message: Message): Task {
     const id = required(message.taskId, 'taskId');
     const task = this.byId.get(id);
@@ -64,7 +63,7 @@ export class Tasks {
   }
 }
 
-/** The id of the task that a response has begun; undefined if the id is too long to ask for. */
+/** Undefined if the response began no task, or its id is too long. */
 export function begunTask(response: Chunks): string | undefined {
   // A server may respond without a task, and then the response may be large.
   if (byteLength(response) > LARGEST_TASK) return undefined;
@@ -78,7 +77,6 @@ interface TaskOwner {
   stream: { send(message: Chunks): void };
 }
 
-/** Sends the status of a task to the client that owns it. */
 export function passTaskStatus(replica: Replica, message: Message, sessions: Iterable<TaskOwner>): void {
   const id = message.taskId?.value;
   for (const session of sessions) {
@@ -88,7 +86,6 @@ export function passTaskStatus(replica: Replica, message: Message, sessions: Ite
   }
 }
 
-/** Sends progress that came after the response of its call. */
 export function passTaskProgress(
   upstream: Upstream,
   { bytes, progressToken }: Message,
@@ -104,7 +101,6 @@ export function passTaskProgress(
   }
 }
 
-/** The token under which the client wants progress on the call that began a task. */
 export function progressOf(message: Message, upstream: Upstream, token: number): Task['progress'] {
   const { bytes, wantedProgress } = message;
   // A copy: a few bytes of a large request would keep all of it in memory.

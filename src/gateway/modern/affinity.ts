@@ -10,7 +10,7 @@ import { SMALL_BYTES } from '../crossing/input.ts';
 import { type RequestStates, STATE_MARK } from './request-state.ts';
 import { publicTaskId, supportsTasks } from './tasks.ts';
 
-/** Whether a modern server's response must bring its client back to the same replica. */
+/** Whether the client must return to the same replica. */
 export function needsAffinity(group: Group, replica: Replica, method: string, chunks: Chunks): boolean {
   if (method.startsWith('tasks/')) return true;
   if (requiresInput(chunks) && (group.isShared || mentions(chunks, STATE_MARK))) return true;
@@ -28,18 +28,17 @@ export interface AffinityContext {
   binding(): string;
 }
 
-/** Servers say so first or last; no known server says it in the middle of a large response. */
+/** Servers write the type first or last; no known server writes it in the middle of a large response. */
 function requiresInput(chunks: Chunks): boolean {
   if (byteLength(chunks) <= SMALL_BYTES) return mentions(chunks, INPUT_REQUIRED);
   return endsOf(chunks).some((end) => end.includes(INPUT_REQUIRED));
 }
 
-/** The result of a response: where it begins, and its metadata. */
 export interface FoundResult extends ModernResult {
   start: number;
 }
 
-/** The edits that make a request state, or a task's id, lead back to the replica that gave it. */
+/** Makes a request state, or a task id, lead back to the replica that issued it. */
 export function affinityEdits(
   response: Buffer,
   { start, type, requestState, taskId }: FoundResult,
@@ -49,7 +48,7 @@ export function affinityEdits(
   const { group } = call.context;
   const edits: Edit[] = [];
   const state = requestState && stringAt(response, requestState);
-  // A state that looks like ours, as that of another Switchboard does, would not be recognized as the server's own.
+  // A state with our mark, as another Switchboard issues it, would not be recognized as the server's own.
   if (type === INPUT_REQUIRED && (group.isShared || state?.startsWith(STATE_MARK))) {
     const { states } = call.services;
     const issued = bytesOf(states.issue({ kind: 'replica', server, number, state }, call.binding()));

@@ -9,7 +9,7 @@ import { isLevel, isWanted, levels } from '../logging.ts';
 import type { InFlight } from '../responder.ts';
 import type { KnownClient } from './known-clients.ts';
 
-/** A client of the modern era, for the duration of one request. All that is known about it is in that request. */
+/** A modern client for the duration of one request, which contains everything known about it. */
 export class ModernCaller implements Caller {
   readonly era = 'modern';
   readonly identity: Client;
@@ -22,13 +22,11 @@ export class ModernCaller implements Caller {
   private readonly logLevel: string | undefined;
   private readonly known: KnownClient | undefined;
   private request: InFlight | undefined;
-  /** All callers with a request in flight. */
   private readonly inFlight: Set<ModernCaller>;
-  /** Called when none is left. */
   private readonly onIdle: () => void;
   private isGone = false;
 
-  /** `known` is the client that returns under a name, if it gave one. */
+  /** `known` is set if the client gave a name. */
   constructor(
     { claims = {}, bytes }: Message,
     name: string,
@@ -89,14 +87,14 @@ export class ModernCaller implements Caller {
     this.request?.responder.keepAlive();
   }
 
-  /** The client has closed its connection, which cancels the request. */
+  /** Closing the connection cancels the request. */
   leave(): void {
     this.isGone = true;
     this.request?.cancel('The client has gone.');
   }
 }
 
-/** Parsed on demand: most requests are forwarded without a look at the client's capabilities. */
+/** Parsed on demand, because most requests are forwarded without a look at the client's capabilities. */
 class StatedFacts implements ClientFacts {
   readonly name: string;
   private readonly bytes: Buffer;
@@ -113,7 +111,7 @@ class StatedFacts implements ClientFacts {
   }
 }
 
-/** Checks how a request describes its sender, and returns the protocol version. */
+/** Returns the protocol version. Throws if the description of the sender is invalid. */
 export function checkDescription({ bytes, claims = {} }: Message): string {
   const { protocolVersion: version, clientCapabilities: capabilities, clientInfo } = claims;
   if (version === undefined) throw lacking('protocolVersion');

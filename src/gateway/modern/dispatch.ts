@@ -17,18 +17,18 @@ import { Listener } from './subscriptions.ts';
 import { requireTasks } from './tasks.ts';
 
 interface ModernEvents {
-  /** A client wants at least this log level. Resolves when the servers have it. */
+  /** Resolves when the servers have applied at least this log level. */
   raiseLogLevel(scope: Scope, level: string): Promise<void> | undefined;
-  /** Frees what a client, or its listener, has at servers. `as`: the identity that it had there. */
+  /** Frees the resources of a client, or its listener, at servers. `as`: its identity there. */
   release(client: Client, as?: Client): void;
 }
 
 export interface Circumstances extends Pick<Incoming, 'prefer' | 'projects' | 'headers'> {
-  /** The name under which its client returns. */
+  /** The name that its client returns under. */
   session: string | undefined;
 }
 
-/** Requests of the modern era: each is independent. Only listeners last. */
+/** Handles modern requests, which are independent of each other. Only listeners last. */
 export class ModernGateway {
   private readonly scopes: Scopes;
   private readonly services: CallServices;
@@ -55,7 +55,7 @@ export class ModernGateway {
     return this.callers.size + this.known.size;
   }
 
-  /** Handles a request. Throws if it is malformed. */
+  /** Throws if the request is malformed. */
   receive(message: Message, responder: Responder, { session, ...how }: Circumstances): ModernCaller {
     if (this.isStopping) throw stopping();
     const known: KnownClient | undefined =
@@ -65,7 +65,7 @@ export class ModernGateway {
     return caller;
   }
 
-  /** Forgets a client that had a name. Throws if these projects have none of that name. */
+  /** Throws if these projects have no client of that name. */
   forget(session: string, projects: Incoming['projects']): void {
     if (this.known.forgetNamed(clientKey(session, projects))) return;
     throw new SwitchboardError(
@@ -83,7 +83,7 @@ export class ModernGateway {
     for (const listener of [...this.listeners]) if (listener.scope === scope) listener.end();
   }
 
-  /** Rejects new requests, and ends listeners. Calls `whenIdle` when nothing may be in flight any more. */
+  /** Rejects new requests, and ends listeners. Calls `whenIdle` when nothing is in flight any more. */
   drain(whenIdle: () => void): void {
     this.isStopping = true;
     for (const listener of [...this.listeners]) listener.end();
@@ -142,7 +142,7 @@ export class ModernGateway {
     });
     after(incoming, scope.listable(), () => {
       if (this.isStopping) throw stopping();
-      // Others may have come in the meantime.
+      // Other requests may have begun meanwhile.
       this.checkRoom();
       if (!incoming.caller.begin(listener)) return;
       this.listeners.add(listener);
@@ -158,7 +158,7 @@ export class ModernGateway {
   }
 }
 
-/** A client's name holds in the projects where it was given. */
+/** A client's name is valid in the projects where it was given. */
 function clientKey(session: string, projects: Incoming['projects']): string {
   // A header cannot contain a line break.
   return projects === undefined ? session : `${projects.join('\n')}\n${session}`;

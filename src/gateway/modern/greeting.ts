@@ -8,7 +8,7 @@ import { instancesMeta, instructionsOf, mergedExtensions, offeredCapabilities } 
 import { after } from '../respond.ts';
 import type { Scope } from '../scope.ts';
 
-/** Handles server/discover. Extensions are those of the servers, so it waits for servers that never connected. */
+/** Handles server/discover. Waits for servers that never connected, because their extensions are part of the result. */
 export function discover(
   scope: Scope,
   incoming: Incoming,

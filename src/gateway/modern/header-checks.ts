@@ -8,7 +8,7 @@ import type { Group } from '../../upstreams/group.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A proxy may decide by the headers, so they must agree with the message. */
+/** A proxy may route by the headers, so they must agree with the message. */
 export function checkHeaders(headers: Headers, version: string, message: Message): void {
   expect(headers, 'mcp-protocol-version', version);
   expect(headers, 'mcp-method', message.method);
@@ -17,7 +17,7 @@ export function checkHeaders(headers: Headers, version: string, message: Message
   if (named !== undefined) expect(headers, 'mcp-name', named);
 }
 
-/** The same for tools whose arguments are repeated in headers. */
+/** Like `checkHeaders`, for tools whose arguments are repeated in headers. */
 export function checkParameters(
   headers: Headers,
   { bytes, method, params }: Message,

@@ -33,7 +33,7 @@ export function receiveModern(
   }
 }
 
-/** Notifications are accepted. There are no requests that a client could respond to. */
+/** Accepts notifications. Responses are rejected, because there are no requests to clients. */
 function receiveOther(response: ServerResponse, { kind }: Message): void {
   if (kind !== 'notification')
     throw new SwitchboardError(
@@ -43,7 +43,6 @@ function receiveOther(response: ServerResponse, { kind }: Message): void {
   response.writeHead(202).end();
 }
 
-/** The headers, checked against the message. */
 function checkedHeaders({ headers }: IncomingMessage, message: Message): IncomingMessage['headers'] {
   if (message.method === 'initialize' && !isDescribed(message))
     throw mismatch(
@@ -59,7 +58,7 @@ function checkedHeaders({ headers }: IncomingMessage, message: Message): Incomin
   return headers;
 }
 
-/** Forgets a client that gave a name and will not return. False if the request is about something else. */
+/** False if the request does not end a client. */
 export function forgetsClient(gateway: ModernGateway, { request, projects }: Exchange): boolean {
   const session = sessionOf(request);
   if (session === undefined || request.headers['mcp-session-id'] !== undefined) return false;
@@ -69,7 +68,7 @@ export function forgetsClient(gateway: ModernGateway, { request, projects }: Exc
 
 const LONGEST_SESSION = 200;
 
-/** The name under which the client returns. It is kept until the client expires. */
+/** The name under which the client returns, kept until the client expires. */
 function sessionOf({ headers }: IncomingMessage): string | undefined {
   const session = headers['x-switchboard-session'];
   if (session === undefined) return undefined;

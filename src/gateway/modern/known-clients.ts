@@ -2,15 +2,14 @@ import type { Message } from '../../protocol/message.ts';
 import type { Client } from '../../upstreams/request.ts';
 import { nameOf } from '../legacy/greeting.ts';
 
-/** A modern client that gave a name: its state at servers stays between its requests. */
+/** A modern client that gave a name, so that servers keep its state between requests. */
 export interface KnownClient extends Client {
   readonly key: string;
   lastSeen: number;
-  /** How many of its requests are in flight. */
   inFlight: number;
 }
 
-/** The clients that give a name in the header X-Switchboard-Session. They expire when idle. */
+/** Clients that give a name in the header X-Switchboard-Session. They expire when idle. */
 export class KnownClients {
   private readonly limit: number;
   private readonly idleMs: number;
@@ -30,14 +29,14 @@ export class KnownClients {
   get(key: string): KnownClient {
     const known = this.byKey.get(key) ?? { era: 'modern', key, lastSeen: 0, inFlight: 0 };
     known.lastSeen = Date.now();
-    // Keeps the map in the order in which clients were last seen.
+    // Keeps the map ordered by last use.
     this.byKey.delete(key);
     this.byKey.set(key, known);
     if (this.byKey.size > this.limit) this.makeRoom();
     return known;
   }
 
-  /** False if there is none of that name. */
+  /** False if the name is unknown. */
   forgetNamed(key: string): boolean {
     const client = this.byKey.get(key);
     if (client !== undefined) this.drop(client);
@@ -54,7 +53,6 @@ export class KnownClients {
     for (const client of [...this.byKey.values()]) this.drop(client);
   }
 
-  /** Evicts the client that was idle for longest. */
   private makeRoom(): void {
     for (const client of this.byKey.values()) {
       if (client.inFlight > 0) continue;
@@ -72,7 +70,7 @@ export class KnownClients {
 const MAX_NAMES = 1_000;
 const LONGEST_TEXT = 1_000;
 
-/** The names of clients. They send the same `clientInfo` with every request, so parsed ones are cached. */
+/** Caches parsed names, because clients send the same `clientInfo` with every request. */
 export class ClientNames {
   private readonly byText = new Map<string, string>();
 

@@ -3,24 +3,22 @@ import { SwitchboardError } from '../../errors.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { bytesAt, type Message } from '../../protocol/message.ts';
 
-/** What a modern client has to send back when it returns with input. */
+/** The content of the state that a modern client sends back with its input. */
 export type IssuedState =
-  /** The call that waits for it. */
   | { kind: 'held'; call: string }
   /** The replica that needs the input, and its own state if it gave one. */
   | { kind: 'replica'; server: string; number: number; state: string | undefined };
 
 interface Sealed {
   content: IssuedState;
-  /** The request and the client that it was issued for. */
   binding: string;
   expires: number;
 }
 
-/** The start of all our states; those of servers pass unchanged. */
+/** The prefix of our states; those of servers pass unchanged. */
 export const STATE_MARK = 'sb1.';
 
-/** Issues states: signed, for one request of one client, and with an expiry. */
+/** Issues signed states, each bound to one request of one client, and with an expiry. */
 export class RequestStates {
   private readonly key = randomBytes(32);
   private readonly lifeMs: number;
@@ -35,7 +33,7 @@ export class RequestStates {
     return `${STATE_MARK}${text}.${this.signature(text)}`;
   }
 
-  /** The content of a state; undefined if it is not ours. */
+  /** Undefined if the state is not ours. */
   read(state: string, binding: string): IssuedState | undefined {
     if (!state.startsWith(STATE_MARK)) return undefined;
     const [text = '', signature = ''] = state.slice(STATE_MARK.length).split('.');
@@ -60,7 +58,7 @@ export function wrongState(how: string): SwitchboardError {
   );
 }
 
-/** What a state is bound to: the client, the project and the request, without what a returning client adds. */
+/** A state is bound to the client, the project and the request, without the members that a returning client adds. */
 export function bindingOf(
   client: string,
   project: string | undefined,
@@ -75,7 +73,7 @@ export function bindingOf(
 /** A client may write the keys of an object in another order when it returns. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  // A number that is kept as text.
+  // A number that is kept as raw text.
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) === null) return value;
   const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));

@@ -20,13 +20,13 @@ const listKeys: Record<string, string> = {
   'notifications/resources/list_changed': 'resourcesListChanged',
 };
 
-/** After this time, resources whose servers have not responded are left out of the acknowledgement. */
+/** Resources whose servers take longer are left out of the acknowledgement. */
 const SUBSCRIBE_MS = 10_000;
 const MAX_RESOURCES = 1_000;
-/** The request is kept for as long as the listener is. */
+/** The request is kept as long as the listener. */
 const LARGEST_REQUEST = 256 * 1024;
 
-/** A subscriptions/listen request: it reports changes until it ends, and gets its response then. */
+/** A subscriptions/listen request: reports changes until it ends, and gets its response then. */
 export class Listener implements Subscriber, InFlight {
   readonly id: InFlight['id'];
   readonly group: Group | undefined = undefined;
@@ -47,7 +47,7 @@ export class Listener implements Subscriber, InFlight {
   constructor(scope: Scope, incoming: Incoming, self: Identity, ended: (listener: Listener) => void) {
     const { caller } = incoming;
     this.scope = scope;
-    // A client with a name subscribes where its calls go.
+    // A named client subscribes at the replicas that its calls go to.
     this.identity = caller.identity === caller ? this : caller.identity;
     this.incoming = incoming;
     this.id = incoming.message.id!;
@@ -58,7 +58,7 @@ export class Listener implements Subscriber, InFlight {
     this.ended = ended;
   }
 
-  /** Subscribes to what the client wants, and then acknowledges what it will get. */
+  /** Subscribes first, and then acknowledges the subscriptions that succeeded. */
   async begin(): Promise<void> {
     const honoured = await this.subscribe(this.filter.uris);
     if (this.isClosed) return;
@@ -123,7 +123,7 @@ export class Listener implements Subscriber, InFlight {
     return uris.filter((uri) => honoured.includes(uri));
   }
 
-  /** Puts in the request's id as the client wrote it: it may be a number that a double cannot hold. */
+  /** Inserts the request's id as the client wrote it, because a double may not hold it. */
   private withId(value: object): Buffer {
     const text = JSON.stringify(value);
     const id = bytesAt(this.incoming.message.bytes, this.incoming.message.idSpan!).toString();

@@ -1,9 +1,9 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { ServerFacts } from '../../upstreams/server-facts.ts';
 
-/** A task of the modern era: the replica that runs it, and its own id of the task. */
+/** A modern task: its replica, and the replica's own id of the task. */
 export interface TaskAddress {
-  /** Names of servers are unique in a project only, and a qualifier depends on the scope. */
+  /** Server names are unique only within a project, and a qualifier depends on the scope. */
   project: string;
   server: string;
   number: number;
@@ -13,7 +13,7 @@ export interface TaskAddress {
 const EXTENSION = 'io.modelcontextprotocol/tasks';
 const MARK = 'sb-task.';
 
-/** The id that clients get. It holds everything, so we need not remember the task. */
+/** The id that clients get. It contains the address, so no state is kept for tasks. */
 export function publicTaskId({ project, server, number, own }: TaskAddress): string {
   return MARK + Buffer.from(JSON.stringify([project, server, number, own])).toString('base64url');
 }
@@ -33,13 +33,12 @@ export function taskOf(id: string): TaskAddress | undefined {
   }
 }
 
-/** Whether a server or a client supports modern tasks. */
 export function supportsTasks(capabilities: ServerFacts['capabilities'] | undefined): boolean {
   const { extensions } = capabilities ?? {};
   return typeof extensions === 'object' && extensions !== null && EXTENSION in extensions;
 }
 
-/** Throws unless the request says that its client supports tasks. */
+/** Throws unless the client declares support for tasks. */
 export function requireTasks(capabilities: Record<string, unknown>): void {
   if (supportsTasks(capabilities)) return;
   throw new SwitchboardError(

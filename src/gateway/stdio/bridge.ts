@@ -13,7 +13,7 @@ const LAST_RESPONSES_MS = 30_000;
 export async function bridge(switchboard: Switchboard): Promise<void> {
   await switchboard.ensureRunning();
   const [legacy, modern] = [new LegacySession(switchboard), new ModernRequests(switchboard)];
-  // A client may speak both eras: each message tells its own.
+  // A client may use both eras.
   const receive = (line: Buffer) => {
     try {
       const message = readMessage(line);
@@ -23,9 +23,9 @@ export async function bridge(switchboard: Switchboard): Promise<void> {
     }
   };
   const isAborted = await readLines(receive);
-  // A program that pipes requests in closes the pipe behind them, and still wants the responses.
+  // A program that pipes requests in closes the pipe after them, and still expects the responses.
   if (!isAborted) {
-    // Two turns, as the last lines had.
+    // Two turns, like the last lines.
     await immediately();
     await immediately();
     const settled = Promise.all([legacy.settled(), modern.settled()]);
@@ -38,14 +38,14 @@ export async function bridge(switchboard: Switchboard): Promise<void> {
   process.stdin.destroy();
 }
 
-/** Reads stdin to its end. Resolves with true if it was aborted. */
+/** Resolves with true if it was aborted. */
 function readLines(receive: (line: Buffer) => void): Promise<boolean> {
   return new Promise((resolve) => {
     const lines = new LineSplitter(MAX_BYTES, {
       line: (chunks) => {
         const line = join(chunks);
-        // Network events come first: in one turn of the loop a stream ends and frees its connection, in the next one that
-        // connection turns out to be closed. It must not carry the message.
+        // Network events come first: in one turn of the event loop a stream ends and frees its connection, and in the next one
+        // that connection is seen to be closed. It must not carry the message.
         setImmediate(() => setImmediate(() => receive(line)));
       },
       tooLong: () =>

@@ -13,22 +13,21 @@ const listNotifications = ['tools', 'resources', 'prompts'].map((list) =>
 );
 
 /**
- * A client of the legacy era: one session over HTTP. When Switchboard restarts, the session is opened again, and gets the
- * requests that certainly did not reach the old one.
+ * A legacy client: one session over HTTP. When Switchboard restarts, the session is opened again, and gets the requests that
+ * certainly did not reach the old one.
  */
 export class LegacySession extends BridgedEra {
   private nextRequest = 1;
   private readonly pending = new Map<number, Message>();
   private readonly sentAgain = new WeakSet<Message>();
-  /** The log level and the subscriptions of the client, to restore in a new session. */
+  /** The client's log level and subscriptions, to restore in a new session. */
   private readonly sessionState = new Map<unknown, Message>();
-  /** Requests of our own: the client does not see the responses. */
+  /** Our own requests, whose responses the client does not see. */
   private readonly ours = new Set<number>();
-  /** The client's, once it has its response. */
+  /** The client's request, once it has its response. */
   private initialize: Message | undefined;
-  /** The request whose response tells the protocol version. */
+  /** The request whose response has the protocol version. */
   private initializing: { request: number; isOurs: boolean } | undefined;
-  /** Messages that wait for a session. */
   private queue: Message[] | undefined;
 
   receive(message: Message): void {
@@ -79,7 +78,6 @@ export class LegacySession extends BridgedEra {
     return this.pending.size > 0 || (this.queue?.length ?? 0) > 0;
   }
 
-  /** The client's initialize has its response: what came after it can be sent. */
   private initialized(): void {
     const isOurs = this.initializing?.isOurs;
     this.initializing = undefined;
@@ -103,7 +101,7 @@ export class LegacySession extends BridgedEra {
     this.remember(message);
     this.channel.send([message.bytes], request);
     if (message.method !== 'initialize') return;
-    // There is no session for anything else before the response.
+    // There is no session for other messages before the response.
     this.initializing = { request, isOurs: false };
     this.queue ??= [];
   }

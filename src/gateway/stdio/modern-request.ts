@@ -10,10 +10,9 @@ import { SUBSCRIPTION_KEY, subscribedAs } from '../../protocol/self-description.
 import { splice } from '../../protocol/splice.ts';
 import { modernVersion } from '../../protocol/versions.ts';
 
-/** A request of the modern era that has no response yet. */
 export class ModernRequest {
   readonly message: Message;
-  /** The number that it was sent under; undefined while it is queued. */
+  /** Undefined while it is queued. */
   number: number | undefined;
   private channel: Channel | undefined;
   private wasSentAgain = false;
@@ -34,22 +33,20 @@ export class ModernRequest {
     this.transmit(channel, splice(this.message.bytes, [id]), number, this.lines());
   }
 
-  /** A notification that came before the response, as the client gets it. */
   relay(notification: Message): Buffer[] {
     return [notification.bytes];
   }
 
-  /** The response under the client's own id. */
   relayResponse({ bytes, idSpan }: Message): Buffer {
     return splice(bytes, [{ ...idSpan!, bytes: idBytes(this.message) }]);
   }
 
-  /** Whether it is sent again although it has this response. */
+  /** Whether to send it again despite this response. */
   outlastsResponse(_response: Message): boolean {
     return false;
   }
 
-  /** Whether it is sent again after this failure: once, if nobody can have seen it. */
+  /** Whether to send it again after this failure: once, if it certainly did not arrive. */
   outlastsFailure(_error: SwitchboardError, sent: boolean): boolean {
     if (sent || this.wasSentAgain) return false;
     this.wasSentAgain = true;
@@ -61,7 +58,6 @@ export class ModernRequest {
     this.number = undefined;
   }
 
-  /** Closing the POST cancels the request. */
   abandon(): void {
     if (this.number !== undefined) this.channel?.abandon(this.number);
     this.number = undefined;
@@ -93,9 +89,8 @@ const listNotifications: Record<string, string> = {
 
 /** A subscriptions/listen request. Once acknowledged, it lasts until the client ends it. */
 export class ListenRequest extends ModernRequest {
-  /** Whether the client has an acknowledgement. */
   private isOpen = false;
-  /** Whether the last one sent was acknowledged, with at least one kind of notification. */
+  /** Whether the last request was acknowledged, with at least one kind of notification. */
   private isHonoured = false;
 
   override get isAwaited(): boolean {
@@ -106,7 +101,7 @@ export class ListenRequest extends ModernRequest {
     if (notification.method !== ACKNOWLEDGED) return [this.subscribed(notification)];
     const honoured = honouredBy(notification);
     this.isHonoured = honoured.length > 0;
-    // A client with an acknowledgement gets no second one, but the changes that it may have missed.
+    // A second acknowledgement is replaced by the changes that the client may have missed.
     if (this.isOpen) return this.listsChanged(honoured);
     this.isOpen = true;
     return [this.subscribed(notification)];
@@ -125,13 +120,13 @@ export class ListenRequest extends ModernRequest {
     ]);
   }
 
-  /** A Switchboard that stops ends all subscriptions. */
+  /** A stopping Switchboard ends all subscriptions. */
   override outlastsResponse({ kind }: Message): boolean {
     return this.isHonoured && kind === 'result';
   }
 
   override outlastsFailure(error: SwitchboardError, sent: boolean): boolean {
-    // An error with a status is a rejection.
+    // An error with an HTTP status is a rejection.
     return this.isOpen ? error.data.status === undefined : super.outlastsFailure(error, sent);
   }
 

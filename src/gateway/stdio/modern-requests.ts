@@ -9,15 +9,14 @@ import { BridgedEra, reject, type Switchboard, toClient } from './client.ts';
 import { LISTEN, ListenRequest, ModernRequest } from './modern-request.ts';
 
 const CANCELLED = 'notifications/cancelled';
-/** How long to wait before a lost subscription is requested again: Switchboard may be restarting. */
+/** The delay before a lost subscription is requested again: Switchboard may be restarting. */
 const LISTEN_AGAIN_MS = 1_000;
 
-/** A client of the modern era: each of its requests is a POST, and everything that belongs to it comes back there. */
+/** A modern client: each request is a POST, and all of its messages come back there. */
 export class ModernRequests extends BridgedEra {
   private isReopening = false;
   private nextNumber = 1;
   private readonly pending = new Set<ModernRequest>();
-  /** Those that were sent. */
   private readonly byNumber = new Map<number, ModernRequest>();
 
   constructor(switchboard: Switchboard) {
@@ -25,7 +24,7 @@ export class ModernRequests extends BridgedEra {
     super(switchboard, { 'x-switchboard-channel': 'stdio', 'x-switchboard-session': randomUUID() });
   }
 
-  /** A cancellation need not tell its era; the request that it cancels does. */
+  /** A cancellation may not declare its era, so the cancelled request decides. */
   takes(message: Message): boolean {
     return isDescribed(message) || this.cancelledBy(message).length > 0;
   }
