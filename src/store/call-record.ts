@@ -4,7 +4,7 @@ import type { DB } from './schema.ts';
 export type CallRow = Selectable<DB['agent_run_tool_calls']>;
 
 export interface CallRecord {
-  /** A uuid; a record that is written twice is kept once. */
+  /** A uuid; writing a record twice stores it once. */
   id: string;
   projectId: string;
   runId?: string | undefined;
@@ -27,26 +27,26 @@ export interface CallRecord {
   startedAt: Date;
 }
 
-/** What many calls have in common. */
+/** The fields that many calls share. */
 export type CallKind = Pick<CallRecord, 'projectId' | 'client' | 'method' | 'server' | 'replica' | 'tool'>;
 
-/** How a call can end of which there is nothing more to tell. */
+/** Calls with these statuses need no error, run or payload. */
 export const plainStatuses = ['ok', 'tool_error', 'cancelled'] as const satisfies CallRow['status'][];
 
-/** Many calls of which there is nothing more to tell, as nearly all are: columns of numbers. */
+/** Calls without error, run and payload, as nearly all are, in columns of numbers. */
 export interface PlainCalls {
-  /** The id of a call is this and its number, in three hexadecimal digits. */
+  /** Followed by the call's number in three hexadecimal digits. */
   idPrefix: string;
   kinds: readonly CallKind[];
   columns: {
-    /** Which of the kinds. */
+    /** An index into `kinds`. */
     kind: Float64Array;
-    /** Which of the plain statuses. */
+    /** An index into `plainStatuses`. */
     status: Float64Array;
     durationMs: Float64Array;
     inputBytes: Float64Array;
     outputBytes: Float64Array;
-    /** In milliseconds. */
+    /** In milliseconds since the epoch. */
     startedAt: Float64Array;
   };
 }

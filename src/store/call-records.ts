@@ -3,7 +3,7 @@ import { type CallKind, type CallRecord, type PlainCalls, plainStatuses } from '
 import type { Database } from './database.ts';
 import { storableJson, storableName } from './text.ts';
 
-/** A record that is written twice is kept once; those of projects that are gone are left out. */
+/** Writing a record twice stores it once. Calls of deleted projects are skipped. */
 export async function writePlainCalls(database: Database, calls: PlainCalls): Promise<void> {
   const { kind, status, durationMs, inputBytes, outputBytes, startedAt } = calls.columns;
   const kinds = storableJson(JSON.stringify(calls.kinds.map(kindOf)));
@@ -46,14 +46,13 @@ function namesOf({ client, method, server, tool }: Pick<CallKind, 'client' | 'me
   };
 }
 
-/** The lock keeps projects from going between the look at them and the end of the statement. */
+/** The lock keeps projects from being deleted before the statement ends. */
 function present(source: string) {
   return sql.raw(`present AS MATERIALIZED (
     SELECT id FROM kb.projects WHERE id IN (SELECT project_id FROM ${source}) FOR KEY SHARE
   )`);
 }
 
-/** The columns of a record, with their types. */
 const columns = {
   ...{ id: 'uuid', project_id: 'uuid', run_id: 'uuid', message_id: 'uuid', step: 'integer' },
   ...{ client: 'text', method: 'text', server_name: 'text', replica: 'integer', tool_name: 'text' },
@@ -62,7 +61,7 @@ const columns = {
   created_at: 'timestamptz',
 };
 const names = Object.keys(columns);
-/** Runs and payloads that cannot be kept are left out, and not the call. */
+/** Runs that do not exist and payloads that cannot be stored become NULL; the call is still recorded. */
 const expressions: Record<string, string> = {
   run_id: '(SELECT id FROM kb.agent_runs WHERE id = call.run_id AND project_id = call.project_id)',
   message_id: '(SELECT id FROM kb.agent_run_messages WHERE id = call.message_id)',
@@ -82,7 +81,7 @@ const recordType = sql.raw(
     .join(', '),
 );
 
-/** The same for calls of which there is more to tell. */
+/** For calls with an error, run or payload. */
 export async function writeCalls(database: Database, calls: readonly CallRecord[]): Promise<void> {
   if (calls.length === 0) return;
   const records = storableJson(JSON.stringify(calls.map(rowOf)));
@@ -120,7 +119,7 @@ const HEADER_BYTES = 20;
 const ELEMENT_BYTES = 4 + 8;
 const FLOAT8_OID = 701;
 
-/** PostgreSQL's binary form of `float8[]`: a tenth of the cost of text, on both sides. */
+/** PostgreSQL's binary format of `float8[]`, at a tenth of the cost of text on both sides. */
 function float8Array(values: Float64Array): Buffer {
   const bytes = Buffer.allocUnsafe(HEADER_BYTES + values.length * ELEMENT_BYTES);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

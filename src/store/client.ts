@@ -49,7 +49,7 @@ export function clientConfig({ config }: Address): pg.ClientConfig {
   };
 }
 
-/** A client outside of the pool, not connected yet. */
+/** Not part of the pool, and not yet connected. */
 export function newClient(address: Address): pg.Client {
   const client = new pg.Client(clientConfig(address));
   // Without a listener, an error would end the process.
@@ -57,7 +57,7 @@ export function newClient(address: Address): pg.Client {
   return client;
 }
 
-/** Disconnects, without waiting long for a server that may be gone. */
+/** Does not wait long for a server that may be unreachable. */
 export async function endClient(client: pg.Client): Promise<void> {
   const patience = setTimeout(() => cutClient(client), GOODBYE_MS);
   await client.end().catch(() => {});

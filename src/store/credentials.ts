@@ -6,9 +6,9 @@ import { requireProject } from './project-rows.ts';
 import { MAX_VALUE_BYTES, type SecretTable } from './secrets.ts';
 
 /**
- * Gives a server's configuration with references in place of credentials. `keep` makes a secret of each, and gives its
- * name: the wanted one, unless that has another value. Of a default it keeps only what no secret stands for yet. What it
- * gives no name stays as it is.
+ * Replaces credentials in a server's configuration with references. `keep` stores a secret and returns its name: `wanted`,
+ * or a variant if that has another value. A default is stored only if its variable has no secret yet. Credentials for which
+ * it returns undefined are unchanged.
  */
 export type MoveCredentials = <Config extends object>(
   server: string,
@@ -25,7 +25,7 @@ interface Product {
   servers: readonly (Named & { config: Record<string, unknown> })[];
 }
 
-/** Keeps credentials out of the rows of servers: they become secrets, in the transaction that writes the row. */
+/** Turns credentials of servers into secrets, in the transaction that writes the server's row. */
 export class Credentials {
   private readonly secrets: SecretTable;
   private readonly move: MoveCredentials;
@@ -35,7 +35,7 @@ export class Credentials {
     this.move = move ?? ((_server, config) => config);
   }
 
-  /** These with references in place of credentials. Whoever calls holds the project's row. */
+  /** Callers must hold the lock on the project's row. */
   async moved<Config extends object>(
     changes: Changes,
     projectId: string,
@@ -45,7 +45,7 @@ export class Credentials {
     return this.moveInto(changes, projectId, servers, tooLong);
   }
 
-  /** `refused` is told of each credential that is too long for a secret. */
+  /** Calls `refused` for each credential that is too long for a secret. */
   private async moveInto<Config extends object>(
     changes: Changes,
     projectId: string,
@@ -64,7 +64,7 @@ export class Credentials {
     return configs;
   }
 
-  /** The servers of a product, and its manifest, which has them too. */
+  /** Also replaces credentials in the manifest, which contains the servers. */
   async movedProduct<Given extends Product>(
     changes: Changes,
     projectId: string,
@@ -81,8 +81,8 @@ export class Credentials {
   }
 
   /**
-   * Moves what stands in the database from before. Each project is done or not; what cannot be moved now stays, and is
-   * tried again at the next start. Of two processes that do this at once, the second finds nothing left.
+   * Moves credentials that were stored before. Each project is a transaction; one that fails is retried at the next start.
+   * If two processes run this at the same time, the second finds nothing left.
    */
   async moveStored(database: Database, warn: (message: string) => void): Promise<void> {
     const found = await database.run((queries) => this.findStored(queries as Changes));
@@ -190,7 +190,7 @@ function tooLong(server: string): never {
   );
 }
 
-/** Rows may have been written by anybody. */
+/** Rows may hold anything. */
 function entriesOf(manifest: unknown): (Record<string, unknown> & Named)[] {
   const servers = (manifest as { mcp?: { servers?: unknown } } | null)?.mcp?.servers;
   return Array.isArray(servers) ? servers.filter((entry) => typeof entry?.name === 'string') : [];

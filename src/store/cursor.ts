@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
 
-/** Cuts a page off rows that are sorted by time and id, newest first, and were read with a limit one larger. */
+/** Expects rows sorted by time and id, newest first, and read with `limit + 1`. */
 export function cutPage<Row extends { id: string }>(rows: Row[], limit: number, timeOf: (row: Row) => Date) {
   const page = rows.slice(0, limit);
   const last = page.at(-1);
@@ -10,7 +10,7 @@ export function cutPage<Row extends { id: string }>(rows: Row[], limit: number, 
   return { page, nextCursor };
 }
 
-/** The condition for rows after the cursor. */
+/** Selects the rows after the cursor. */
 export function isAfter(cursor: string, column: 'created_at' | 'started_at') {
   const { time, id } = parseCursor(cursor);
   return sql<boolean>`(${sql.ref(column)}, id) < (${time}::timestamptz, ${id}::uuid)`;

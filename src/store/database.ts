@@ -10,26 +10,26 @@ export type Changes = Transaction<DB>;
 
 const STATEMENT_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 2_000;
-/** Two changes that wait for each other: one was undone, and may go first now. */
+/** Serialization failure and deadlock: the transaction was rolled back and can be retried. */
 const retriedCodes = new Set(['40001', '40P01']);
 const ATTEMPTS = 3;
 
 interface DatabaseEvents {
-  /** Why the database is known to be away. */
+  /** Why the database is unavailable, if it is known to be. */
   outage(): string | undefined;
-  /** It did not answer as one that is there does. */
+  /** A query failed as if the database was unavailable. */
   suspected(): void;
 }
 
 class PoolClient extends pg.Client {
   constructor(given?: string | pg.ClientConfig) {
     const config = given as pg.ClientConfig;
-    // The pool hides the password from those who print its options, and so from a copy of them.
+    // The pool makes `password` non-enumerable, so the spread does not copy it.
     super({ ...config, password: config.password, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   }
 }
 
-/** The connections for questions and changes. While the database is known to be away, all fail at once. */
+/** A pool of connections. While the database is known to be unavailable, every query fails immediately. */
 export class Database {
   readonly address: Address;
   private readonly events: DatabaseEvents;
@@ -43,18 +43,18 @@ export class Database {
     this.pool = new pg.Pool({
       ...clientConfig(address),
       max: 5,
-      // That all connections are in use says nothing of the database: only opening one has the short limit.
+      // Waiting for a free connection may take long; only opening one has the short timeout of PoolClient.
       connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
       Client: PoolClient,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
       idleTimeoutMillis: 30_000,
     });
-    // The connection leaves the pool by itself. Without a listener the process would end.
+    // The pool removes the connection. Without a listener, the process would end.
     this.pool.on('error', () => this.events.suspected());
     this.pool.on('connect', (client) => {
       this.clients.add(client);
-      // The pool listens only to those that nobody uses.
+      // The pool only handles errors of idle connections.
       client.on('error', () => {});
     });
     this.pool.on('remove', (client) => this.clients.delete(client));
@@ -62,12 +62,12 @@ export class Database {
     this.kysely = new Kysely<DB>({ dialect }).withSchema('kb');
   }
 
-  /** One statement, which is a transaction of its own. */
+  /** Runs one statement in autocommit mode. */
   run<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
     return this.attempt(() => work(this.kysely));
   }
 
-  /** Several questions about one moment. */
+  /** Runs several queries on one snapshot. */
   readTogether<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
     return this.attempt(() =>
       this.kysely
@@ -78,7 +78,7 @@ export class Database {
     );
   }
 
-  /** All of the work or nothing of it. */
+  /** Runs a transaction. */
   write<Result>(work: (changes: Changes) => Promise<Result>): Promise<Result> {
     return this.attempt(async () => {
       for (let attempt = 1; ; attempt++) {
@@ -93,7 +93,7 @@ export class Database {
     });
   }
 
-  /** The other side does not answer any more: nobody shall wait for it. */
+  /** Closes all connections without waiting for the server. */
   cut(): void {
     for (const client of this.clients) cutClient(client);
   }

@@ -14,25 +14,25 @@ import { findPostmaster, removeStalePidFiles, SOCKET } from './embedded/pid-file
 import { hasExited, sendSignal, spawnPostmaster, stopPostmaster } from './embedded/postmaster.ts';
 import { codeOf, reasonOf } from './failure.ts';
 
-/** The longest path of a socket that every system takes. */
+/** The longest socket path that all systems accept. */
 const MAX_SOCKET_BYTES = 103;
-/** Held by the Switchboard that the home belongs to, for as long as it lives. */
+/** Held by the Switchboard that owns the home folder, for as long as it runs. */
 const OWNER_LOCK = 7_400_003;
 const START_MS = 60_000;
 const PAUSE_MS = 20;
-/** Of a Switchboard that was killed, PostgreSQL has noticed by then. */
+/** By then PostgreSQL has noticed that the holder was killed. */
 const RELEASE_MS = 2_000;
 const LAST_RETRY_MS = 5_000;
-/** Also where there is no such role. */
+/** Also the code for a role that does not exist. */
 const WRONG_PASSWORD = '28P01';
-/** Others who use the folder go away by themselves. */
+/** Another process still uses the folder, and will release it. */
 const passingTrouble = /lock file|shared memory block/;
 
 export interface EmbeddedOptions {
   home: string;
   /** Cancels the start. */
   signal?: AbortSignal;
-  /** Kills PostgreSQL at once, for when there is no time to stop it. */
+  /** Kills PostgreSQL immediately, if there is no time to stop it. */
   killSignal?: AbortSignal;
   events: {
     progress(message: string): void;
@@ -45,7 +45,7 @@ export async function startEmbedded(
   chooseAccount = findAccount,
 ): Promise<EmbeddedPostgres> {
   mkdirSync(home, { recursive: true, mode: 0o700 });
-  // One name for one folder, whichever way it was reached.
+  // Resolves links, so that a folder has only one path.
   const data = join(realpathSync(home), 'postgres');
   requireShortPath(data);
   const binaries = await findBinaries();
@@ -65,8 +65,8 @@ export async function startEmbedded(
 }
 
 /**
- * A PostgreSQL of our own. Whose it is says a lock in it, which ends with the connection of whoever holds it: after a
- * Switchboard was killed, the next one takes the PostgreSQL that it left as it is.
+ * The PostgreSQL that Switchboard runs. Its owner holds an advisory lock, which ends with the owner's connection: if a
+ * Switchboard is killed, the next one takes over its running PostgreSQL.
  */
 export class EmbeddedPostgres {
   readonly address: Address;
@@ -95,7 +95,7 @@ export class EmbeddedPostgres {
     this.address = addressIn(data, { user: ROLE, password: this.password });
   }
 
-  /** Settles when it is ours and takes connections. */
+  /** Resolves when we own it and it accepts connections. */
   async start(signal?: AbortSignal): Promise<void> {
     const deadline = Date.now() + START_MS;
     let heldSince: number | undefined;
@@ -126,7 +126,7 @@ export class EmbeddedPostgres {
     if (this.owning !== undefined) await endClient(this.owning);
   }
 
-  /** Ends it without a chance to finish anything; nothing that was acknowledged is lost. */
+  /** Stops it without a checkpoint; committed data is not lost. */
   kill(): void {
     this.isStopping = true;
     this.stopped.abort();
@@ -134,7 +134,7 @@ export class EmbeddedPostgres {
     if (pid !== undefined) sendSignal(pid, 'SIGQUIT');
   }
 
-  /** Gives up a start. One that another Switchboard uses, or will, is left to it. */
+  /** Cancels a start, unless another Switchboard uses the PostgreSQL that we started. */
   async abandon(): Promise<void> {
     this.isStopping = true;
     this.log.close();
@@ -150,7 +150,7 @@ export class EmbeddedPostgres {
     return this.child?.pid === this.pid ? this.child : undefined;
   }
 
-  /** One that lets everybody in is closed for all but us; then it is to be asked again. */
+  /** Closes a cluster that accepts connections without a password; the caller then tries again. */
   private async takeLock(): Promise<'taken' | 'closed' | 'away' | { holder: string | undefined }> {
     const wasOpen = isOpen(this.data);
     const client = newClient(wasOpen ? addressIn(this.data, { user: SUPERUSER }) : this.address);
@@ -185,7 +185,7 @@ export class EmbeddedPostgres {
     return 'taken';
   }
 
-  /** The file with the password was lost, or is another one. */
+  /** The password file was lost or replaced, so the password must be set again. */
   private reopen(): void {
     reopen(this.data);
     const pid = findPostmaster(this.data);

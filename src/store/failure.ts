@@ -1,21 +1,21 @@
 import { SwitchboardError } from '../errors.ts';
 
-/** Of PostgreSQL: connection, resources, ended by an operator, trouble of its system, a standby. */
+/** SQLSTATE classes: connection, resources, operator intervention, system errors, and a read-only standby. */
 const unavailableCodes = /^(08|53|57(?!014)|58|25006$)/;
-/** One statement was ended, nearly always by its time limit: the database is there. */
+/** A cancelled statement, nearly always by its timeout: the database is available. */
 const CANCELLED = '57014';
 const systemCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT'],
   ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'EACCES'],
 ]);
-/** `pg` gives these no code. */
+/** `pg` sets no code on these. */
 const lossMessages =
   /Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed|Cannot use a pool after/;
 const UNIQUE_VIOLATION = '23505';
-/** Characters that JSON may have and the database cannot keep: NUL, half a surrogate pair. */
+/** For text that PostgreSQL cannot store: NUL, half of a surrogate pair. */
 const badTextCodes = new Set(['22P05', '22P02', '22021']);
 
-/** Whether the database, and not what was asked of it, is the cause. */
+/** Whether the database, not the query, caused the error. */
 export function isUnavailable(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
   if (code !== undefined && (unavailableCodes.test(code) || systemCodes.has(code))) return true;
@@ -30,7 +30,7 @@ export function unavailable(label: string, reason: string, cause?: unknown): Swi
   );
 }
 
-/** What is thrown at whoever asked: an error of ours, or the one that came where nobody expected it. */
+/** Known errors become SwitchboardErrors; others are returned unchanged. */
 export function translate(error: unknown, label: string): unknown {
   if (error instanceof SwitchboardError) return error;
   if (isUnavailable(error)) return unavailable(label, reasonOf(error), error);
@@ -51,7 +51,6 @@ export function translate(error: unknown, label: string): unknown {
   return error;
 }
 
-/** Whether a row was refused because of this unique constraint. */
 export function violates(error: unknown, constraint: string): boolean {
   return codeOf(error) === UNIQUE_VIOLATION && (error as { constraint?: string }).constraint === constraint;
 }
@@ -60,7 +59,7 @@ export function codeOf(error: unknown): string | undefined {
   return (error as { code?: string }).code;
 }
 
-/** Node gives an error of several addresses no message. */
+/** Node gives an AggregateError of several addresses no message. */
 export function reasonOf(error: unknown): string {
   const { message, code, errors } = error as Error & { code?: string; errors?: Error[] };
   return (message || errors?.map((each) => each.message).join(', ') || code || String(error)).replace(

@@ -1,19 +1,19 @@
 import type pg from 'pg';
 import { type Address, cutClient, endClient, newClient } from './client.ts';
 
-/** The lock of a machine that vanished is free after so long, and not when TCP gives up, which may take hours. */
+/** Frees the lock of an unreachable machine after 30 s; TCP alone may take hours. */
 const keepAlives =
   'SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3';
-/** Any number that no other program is likely to lock, and that none of our other locks has. */
+/** Unlikely to be used by other programs, and different from our other locks. */
 const LOCK = 7_400_004;
 const RETRY_MS = 1_000;
 const HEARTBEAT_MS = 5_000;
-/** A database that is silent for so long may have given the lock to another. */
+/** After this long without a response, another process may have the lock. */
 const SILENCE_MS = 5_000;
 
 /**
- * Of all processes on one database, one hosts: the one whose connection holds this lock. It ends with the connection, so
- * that nobody has to see to it that a process that died is followed by another.
+ * Elects the one process per database that hosts servers: the one whose connection holds this lock. The lock ends with the
+ * connection, so a crashed process needs no cleanup.
  */
 export class HostLock {
   private readonly address: Address;
@@ -21,7 +21,7 @@ export class HostLock {
   private readonly heartbeatMs: number;
   private client: pg.Client | undefined;
   private timer: NodeJS.Timeout | undefined;
-  /** Undefined before it is known. */
+  /** Undefined until the first attempt. */
   private isHost: boolean | undefined;
   private releasing: Promise<void> | undefined;
 
@@ -36,7 +36,7 @@ export class HostLock {
     void this.attempt();
   }
 
-  /** Settles when another may have it. Nothing is told any more. */
+  /** Resolves when another process can take the lock. Sends no more notifications. */
   release(): Promise<void> {
     this.releasing ??= this.end();
     return this.releasing;
@@ -52,9 +52,9 @@ export class HostLock {
   private async attempt(): Promise<void> {
     try {
       const client = this.client ?? (await this.connect());
-      if (client !== undefined) await this.ask(client);
+      if (client !== undefined) await this.acquireOrCheck(client);
     } catch {
-      // That the database is away is told elsewhere.
+      // The listener reports an unavailable database.
       this.drop(this.client);
     }
     this.attemptAfter(this.isHost ? this.heartbeatMs : RETRY_MS);
@@ -67,7 +67,7 @@ export class HostLock {
     this.timer.unref();
   }
 
-  /** Undefined where nobody wants it any more. */
+  /** Undefined if it was released meanwhile. */
   private async connect(): Promise<pg.Client | undefined> {
     const client = newClient(this.address);
     try {
@@ -87,7 +87,7 @@ export class HostLock {
     return client;
   }
 
-  private async ask(client: pg.Client): Promise<void> {
+  private async acquireOrCheck(client: pg.Client): Promise<void> {
     const patience = setTimeout(() => cutClient(client), SILENCE_MS);
     try {
       if (this.isHost) {
@@ -97,7 +97,7 @@ export class HostLock {
       const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [
         LOCK,
       ]);
-      if (this.client === client) this.tell(rows[0]!.held);
+      if (this.client === client) this.notify(rows[0]!.held);
     } finally {
       clearTimeout(patience);
     }
@@ -108,10 +108,10 @@ export class HostLock {
     this.client = undefined;
     void endClient(client);
     this.attemptAfter(RETRY_MS);
-    this.tell(false);
+    this.notify(false);
   }
 
-  private tell(isHost: boolean): void {
+  private notify(isHost: boolean): void {
     if (this.releasing !== undefined || this.isHost === isHost) return;
     this.isHost = isHost;
     this.changed(isHost);

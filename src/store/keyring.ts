@@ -6,24 +6,24 @@ import { createPrivateFile, isOfOthers, readShortFile, replacePrivateFile } from
 import { codeOf } from './failure.ts';
 import { KEY_BYTES, type Key, keyOf, parseKey } from './keys.ts';
 
-/** The keys of secrets. The first one seals; the others only open what was sealed before. */
+/** The encryption keys of secrets. The first one seals; the others only open older secrets. */
 export interface Keyring {
-  /** The key that seals, read again where another process may have changed it. */
+  /** The key that seals. Read again each time, because another process may change it. */
   current(): Key;
   find(id: string): Key | undefined;
-  /** Whether there is no key yet, so that `current` would make the first one. */
+  /** Whether `current` would create the first key. */
   isEmpty(): boolean;
-  /** What to do about a key that is not there. */
+  /** What to do about a missing key. */
   readonly advice: string;
-  /** The same where more than one secret is without its key. */
+  /** The same for several secrets. */
   readonly generalAdvice: string;
-  /** Puts a new key first, where the keys are ours to make, and gives the one that seals now. */
+  /** Adds a new key in front, if the keys are in our file, and returns the key that seals. */
   renew(): Key;
-  /** Forgets all keys but the first one. */
+  /** Removes all keys but the first. */
   prune(): void;
 }
 
-/** Keys that have left the file: what they sealed may come back with an old database. */
+/** How many keys removed from the file stay in memory: a restored backup may need them. */
 const MAX_FORMER = 100;
 
 const howTo = 'Make one with: openssl rand -base64 32';
@@ -76,17 +76,17 @@ class GivenKeys implements Keyring {
 }
 
 /**
- * One key a line. Several processes may share the file, so it is read again whenever a key is missing. What was read once
- * is not forgotten: a file that is gone is written again, and what its keys sealed can still be opened.
+ * One key per line. Several processes may share the file, so it is read again if a key is missing. Keys stay in memory: if
+ * the file is deleted, it is restored, and its secrets can still be opened.
  */
 class KeyFile implements Keyring {
   readonly advice: string;
   readonly generalAdvice: string;
   private readonly path: string;
   private readonly warn: (message: string) => void;
-  /** Those of the file. */
+  /** The keys in the file. */
   private keys: Key[] = [];
-  /** Those, and the last that were in it before, by id. */
+  /** The keys in the file, and the latest ones that were removed from it, by id. */
   private readonly seen = new Map<string, Key>();
   private hasWarned = false;
 
@@ -161,7 +161,7 @@ class KeyFile implements Keyring {
     this.keys = keys;
     for (const key of keys) {
       const known = this.seen.get(key.id) ?? key;
-      // Those of the file stand last.
+      // Moves the file's keys to the end, because the first ones are evicted.
       this.seen.delete(key.id);
       this.seen.set(key.id, known);
     }
@@ -171,7 +171,7 @@ class KeyFile implements Keyring {
     }
   }
 
-  /** Without the keys nobody could open the secrets after this process. */
+  /** Without the file, the secrets would be lost when this process ends. */
   private restore(): void {
     this.create(this.keys);
     this.warn(`The key file of secrets was missing, and was restored: ${this.path}`);
@@ -184,7 +184,7 @@ class KeyFile implements Keyring {
     this.warn(`Other users can read the key of all secrets: run ${change}chmod 600 ${this.path}`);
   }
 
-  /** Of two processes that do this at once, the second one takes the key of the first. */
+  /** If two processes create the file at the same time, the second uses the first one's key. */
   private create(keys: Key[]): void {
     this.write(() => createPrivateFile(this.path, textOf(keys)));
     this.read();

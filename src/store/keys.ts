@@ -6,7 +6,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 export interface Key {
-  /** Tells which key a secret was sealed with, and nothing of the key itself. */
+  /** Identifies the key without revealing it. */
   id: string;
   bytes: Buffer;
 }
@@ -14,27 +14,27 @@ export interface Key {
 export interface Sealed {
   key_id: string;
   nonce: Buffer;
-  /** Ends with the tag. */
+  /** Ends with the authentication tag. */
   ciphertext: Buffer;
 }
 
 export function keyOf(bytes: Buffer): Key {
   const id = createHash('sha256').update('switchboard key id\n').update(bytes).digest('hex').slice(0, 12);
-  // In memory of its own: a small buffer shares 64 KiB with others, and would keep all of that for as long as it lives.
+  // Not from the shared pool: a small buffer would keep 64 KiB alive.
   const own = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(own);
   return { id, bytes: own };
 }
 
-/** The key in a text of base64, base64url or hex; undefined where it is none. */
+/** Accepts base64, base64url and hex; undefined if it is not a key. */
 export function parseKey(text: string): Key | undefined {
   if (/^[\da-f]{64}$/i.test(text)) return keyOf(Buffer.from(text, 'hex'));
-  // 32 bytes are 43 characters and one of padding; the last one has two bits that must be 0.
+  // 32 bytes are 43 characters and padding; the last two bits of the 43rd must be 0.
   if (!/^[\w+/-]{42}[AEIMQUYcgkosw048]=?$/.test(text)) return undefined;
   return keyOf(Buffer.from(text.replaceAll('-', '+').replaceAll('_', '/'), 'base64'));
 }
 
-/** `place`: where the value belongs; at another place it cannot be opened. */
+/** `place` binds the value to its project and name: elsewhere it cannot be opened. */
 export function seal(value: string, key: Key, place: string): Sealed {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, key.bytes, nonce).setAAD(Buffer.from(place));
@@ -42,7 +42,7 @@ export function seal(value: string, key: Key, place: string): Sealed {
   return { key_id: key.id, nonce, ciphertext };
 }
 
-/** Throws where the key, the place or a byte is another one. */
+/** Throws if the key, the place or any byte differs. */
 export function unseal({ nonce, ciphertext }: Sealed, key: Key, place: string): string {
   const decipher = createDecipheriv(ALGORITHM, key.bytes, nonce, { authTagLength: TAG_BYTES })
     .setAAD(Buffer.from(place))

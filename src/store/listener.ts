@@ -9,14 +9,14 @@ const HEARTBEAT_MS = 15_000;
 const HEARTBEAT_TIMEOUT_MS = 5_000;
 
 interface ListenerEvents {
-  /** A project has changed; undefined: any may have. */
+  /** Undefined if any project may have changed. */
   changed(projectId: string | undefined): void;
   connectionChanged(isConnected: boolean, reason: string | undefined): void;
-  /** The connection was lost without a word: others to the same database may hang too. */
+  /** The connection timed out, so others to the same database may hang too. */
   silent(): void;
 }
 
-/** The connection on which the database tells of changes. It also tells whether the database is there. */
+/** Receives notifications of changes, and detects whether the database is available. */
 export class Listener {
   private readonly address: Address;
   private readonly events: ListenerEvents;
@@ -25,8 +25,8 @@ export class Listener {
   private timer: NodeJS.Timeout | undefined;
   private failures = 0;
   private isClosed = false;
-  private isAsking = false;
-  /** Why the database is away. */
+  private isChecking = false;
+  /** Why the database is unavailable. */
   outage: string | undefined;
 
   constructor(address: Address, events: ListenerEvents, heartbeatMs = HEARTBEAT_MS) {
@@ -35,16 +35,16 @@ export class Listener {
     this.heartbeatMs = heartbeatMs;
   }
 
-  /** Settles when changes are heard of. Only the first connection may fail; after that it tries until closed. */
+  /** Resolves when notifications arrive. Rejects if the first connection fails; later ones are retried until closed. */
   async start(): Promise<void> {
     await this.connect();
   }
 
-  /** Asks whether the other side is still there. */
+  /** Checks whether the database still responds. */
   async check(): Promise<void> {
     const { client } = this;
-    if (client === undefined || this.isAsking) return;
-    this.isAsking = true;
+    if (client === undefined || this.isChecking) return;
+    this.isChecking = true;
     const patience = setTimeout(() => {
       this.events.silent();
       this.lost(client, 'it does not answer');
@@ -55,7 +55,7 @@ export class Listener {
       this.lost(client, reasonOf(error));
     } finally {
       clearTimeout(patience);
-      this.isAsking = false;
+      this.isChecking = false;
     }
   }
 

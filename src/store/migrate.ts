@@ -9,7 +9,7 @@ import { sql as transport } from './migrations/0005-transport.ts';
 import { sql as names } from './migrations/0006-names.ts';
 import { sql as formerNames } from './migrations/0007-former-names.ts';
 
-/** An advisory lock that no other program is likely to use. */
+/** Unlikely to be used by other programs. */
 const LOCK = 7_400_001;
 const OLDEST_SERVER = 15;
 
@@ -20,7 +20,7 @@ export interface Migration {
   checksum: string;
 }
 
-/** In order. A released migration never changes: a later one corrects it. */
+/** In order. A released migration never changes, not even its comments: its checksum is stored. */
 export const migrations: readonly Migration[] = (
   [
     ['projects', projects],
@@ -38,7 +38,7 @@ export const migrations: readonly Migration[] = (
   checksum: createHash('sha256').update(sql).digest('hex'),
 }));
 
-/** Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait. */
+/** Runs in one transaction. If several processes start at the same time, one migrates and the others wait. */
 export async function migrate(
   client: ClientBase,
   wanted: readonly Migration[] = migrations,

@@ -2,7 +2,7 @@ import { describeClash, type NameClash, type NamedServer, nameClashes } from '..
 import { SwitchboardError } from '../errors.ts';
 import type { Changes } from './database.ts';
 
-/** Those of the names that hosted servers of the project have. */
+/** The names that belong to hosted servers of the project. */
 export async function hostedAmong(
   changes: Changes,
   projectId: string,
@@ -20,9 +20,8 @@ export async function hostedAmong(
 }
 
 /**
- * No name may stand for two servers. Looks at all servers of the project as this transaction leaves them, and complains
- * only about what it made of those that it `touched`.
- * Whoever calls holds the project's row, so that no two changes that clash can pass each other.
+ * Rejects name clashes between the project's servers that involve a `touched` one, as this transaction leaves them. Callers
+ * must hold the lock on the project's row, so that concurrent changes cannot clash.
  */
 export async function checkPlaces(
   changes: Changes,
@@ -42,7 +41,7 @@ export async function checkPlaces(
     prefix: textOrNone(settings.prefix),
   }));
   const wanted = named.flatMap(({ group, prefix }) => [group, prefix]).filter((name) => name !== undefined);
-  // A hosted server is in no group, and has no prefix.
+  // Hosted servers have no group and no prefix.
   const hosted = (await hostedAmong(changes, projectId, wanted)).map((name) => ({ name }));
   const isTouched = new Set(touched);
   const clash = nameClashes([...named, ...hosted]).find(

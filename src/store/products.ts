@@ -24,7 +24,7 @@ export interface NewProduct {
   servers: readonly NewServer[];
 }
 
-/** What an installation did, by names of servers. */
+/** By server name. */
 export interface InstalledProduct {
   product: ProductRow;
   isNew: boolean;
@@ -54,7 +54,7 @@ export class ProductTable {
     );
   }
 
-  /** Installs or upgrades. `reserved`: names of servers that have no row, but would clash. */
+  /** Installs or upgrades. `reserved` has the names of servers without a row. */
   install(projectId: string, input: NewProduct, reserved: readonly string[]): Promise<InstalledProduct> {
     return this.database.write(async (changes) => {
       const project = await requireProject(changes, projectId);
@@ -114,7 +114,7 @@ function writeProduct(
     .executeTakeFirstOrThrow();
 }
 
-/** Whether a server that stays is enabled is for the user to say. */
+/** Servers that stay keep `enabled`, which is the user's choice. */
 async function changeServers(
   changes: Changes,
   product: ProductRow,
@@ -154,6 +154,6 @@ function serversOf(changes: Changes, { id }: ProductRow): Promise<ServerRow[]> {
 
 function isSame(row: ServerRow, server: NewServer): boolean {
   const keys = ['description', 'transport', 'config', 'settings'] as const;
-  // As JSON: what is undefined is not kept.
+  // Compared as JSON, which drops undefined values.
   return keys.every((key) => isDeepStrictEqual(row[key], JSON.parse(JSON.stringify(server[key]))));
 }

@@ -6,7 +6,7 @@ import { isUuid } from './text.ts';
 
 export type ProjectRow = Selectable<DB['projects']>;
 
-/** Gives the project, which stays as it is until the transaction ends. */
+/** Locks the project's row until the transaction ends. */
 export async function requireProject(
   queries: Queries,
   id: string,

@@ -11,18 +11,17 @@ import { isUuid } from './text.ts';
 import type { WorkspaceRow } from './workspaces.ts';
 
 const DEFAULT_PROJECT = 'default';
-/** The constraint that keeps their names apart. */
 const NAMES = 'projects_name_key';
 
-/** Something that was switched off: a tool, or the whole server where `tool_name` is null. */
+/** A disabled tool, or a disabled server if `tool_name` is null. */
 type Switch = Pick<Selectable<DB['switches']>, 'server_name' | 'tool_name'>;
 
-/** Everything of a project that the program runs by, as it was at one moment. */
+/** A snapshot of everything that a project runs. */
 export interface ProjectState {
   project: ProjectRow;
-  /** By the time they were made, then by name. */
+  /** Ordered by creation time, then by name. */
   servers: ServerRow[];
-  /** In the same order. Their names are no others'. */
+  /** In the same order. Their names are unique among all servers of the project. */
   hosted: WorkspaceRow[];
   products: Pick<ProductRow, 'id' | 'name' | 'version'>[];
   switches: Switch[];
@@ -79,7 +78,7 @@ export class ProjectTable {
     });
   }
 
-  /** Turns a tool on or off, or the whole server where `toolName` is null. */
+  /** Switches a tool, or the whole server if `toolName` is null. */
   setSwitch(projectId: string, serverName: string, toolName: string | null, enabled: boolean): Promise<void> {
     return this.database.write(async (changes) => {
       await requireProject(changes, projectId);

@@ -1,19 +1,18 @@
-/** What the next start of Switchboard continues with. Rows expire when they were not written for some days. */
+/** State that Switchboard continues with after a restart. Rows expire if they are not written for some days. */
 import { type Selectable, sql } from 'kysely';
 import type { Database } from './database.ts';
 import type { DB } from './schema.ts';
 
-/** What a server offered when it was last seen. `fingerprint` is that of the transport settings it ran with. */
+/** What a server offered when it was last seen, with the fingerprint of its transport settings. */
 export type OfferRow = Omit<Selectable<DB['server_offers']>, 'seen_at'>;
-/** A client session, identified by a hash of its id. */
 export type SessionRow = Omit<Selectable<DB['sessions']>, 'seen_at'>;
-/** Names that clients of a project were shown; a null project stands for the view of all projects. */
+/** Names that clients of a project were shown; a null project is the view of all projects. */
 export type FormerNamesRow = Omit<Selectable<DB['former_names']>, 'changed_at'>;
 
 interface Layout<Row> {
   table: string;
   columns: readonly (keyof Row & string)[];
-  /** What the unique index is on. */
+  /** The columns of the unique index. */
   key: string;
   timestamp: string;
   keptDays: number;
@@ -73,7 +72,7 @@ export class OfferTable extends ExpiringTable<OfferRow> {
     });
   }
 
-  /** The server still offers the same. */
+  /** Keeps an unchanged offer from expiring. */
   async touch({ project_id, server_name }: Pick<OfferRow, 'project_id' | 'server_name'>): Promise<void> {
     await this.database.run((queries) =>
       queries
@@ -105,12 +104,12 @@ export class SessionTable extends ExpiringTable<SessionRow> {
       columns: ['id_hash', 'project_id', 'state'],
       key: 'id_hash',
       timestamp: 'seen_at',
-      // Longer than any session may be idle.
+      // Longer than a session may be idle.
       keptDays: 7,
     });
   }
 
-  /** The most recent first. */
+  /** Most recent first. */
   seenWithin(milliseconds: number, limit: number): Promise<SessionRow[]> {
     return this.database.run((queries) =>
       queries

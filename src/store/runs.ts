@@ -8,16 +8,16 @@ import { isUuid, storableJson, storableText } from './text.ts';
 
 const DELETE_BATCH = 1_000;
 
-/** A process that is there says so far more often than that. */
+/** Running processes touch their runs far more often. */
 const lost = sql<boolean>`status = 'running' AND seen_at < now() - interval '90 seconds'`;
 
-/** Why a run has failed whose process went away without a word. */
+/** The error of a run whose process disappeared. */
 const LOST = 'Switchboard ended in the middle of it, or could not write down how it ended.';
 
-/** One that was given up may come back: its process was there, and only the database was not. */
+/** A run marked as lost may continue: perhaps only the database was unavailable to its process. */
 const isOpen = sql<boolean>`(status = 'running' OR (status = 'failed' AND error = ${LOST}))`;
 
-const goesOn = {
+const inProgress = {
   ...{ status: 'running' as const, error_code: null, error: null, finished_at: null },
   seen_at: sql<Date>`now()`,
 };
@@ -25,32 +25,28 @@ const goesOn = {
 export type RunRow = Selectable<DB['agent_runs']>;
 export type RunMessageRow = Selectable<DB['agent_run_messages']>;
 
-/** A run of an agent that begins. */
 export interface NewRun {
-  /** A uuid. */
   id: string;
   projectId: string;
-  /** What an agent calls itself that runs elsewhere; null for our own. */
+  /** The name of an agent outside Switchboard; null for a chat. */
   agent: string | null;
   model: string;
   system: string | null;
-  /** Names and patterns of the tools that it may use; null is all. */
+  /** Names and patterns of the allowed tools; null means all. */
   tools: readonly string[] | null;
-  /** What was asked, as JSON. */
+  /** As JSON. */
   input: unknown;
 }
 
 export interface RunMessage {
-  /** A uuid. */
   id: string;
-  /** From 0, in the order of the conversation. */
+  /** From 0. */
   position: number;
   role: RunMessageRow['role'];
   /** As JSON. */
   content: unknown;
 }
 
-/** What a run came to. */
 export interface RunEnd {
   status: Exclude<RunRow['status'], 'running'>;
   /** As JSON. */
@@ -75,7 +71,6 @@ export interface RunDetails {
   calls: CallRow[];
 }
 
-/** Runs of agents, with what was said and done in them. */
 export class RunTable {
   private readonly database: Database;
 
@@ -85,7 +80,7 @@ export class RunTable {
 
   async create({ id, projectId, agent, model, system, tools, input }: NewRun): Promise<void> {
     await this.database.write(async (changes) => {
-      // It may have been removed since it was looked up.
+      // The project may have been deleted since it was looked up.
       await requireProject(changes, projectId);
       await changes
         .insertInto('agent_runs')
@@ -100,7 +95,7 @@ export class RunTable {
     });
   }
 
-  /** One that is there already is left as it is. Those of a run that is gone are left out. */
+  /** Skips messages that exist already, and those of deleted runs. */
   async addMessages(runId: string, messages: readonly RunMessage[]): Promise<void> {
     if (messages.length === 0) return;
     const rows = jsonOf(messages);
@@ -115,20 +110,20 @@ export class RunTable {
     );
   }
 
-  /** The runs are still in progress: runs that are not touched for long are shown as failed. */
+  /** Keeps runs in progress from being marked as lost. */
   async touch(ids: readonly string[]): Promise<void> {
     await this.database.run((queries) =>
-      queries.updateTable('agent_runs').set(goesOn).where('id', 'in', ids).where(isOpen).execute(),
+      queries.updateTable('agent_runs').set(inProgress).where('id', 'in', ids).where(isOpen).execute(),
     );
   }
 
-  /** The same for a run of an agent in another process. Returns the agent's name; undefined: there is no such run in progress. */
+  /** For an agent in another process. Returns its name, or undefined if there is no such run in progress. */
   async touchExternal(projectId: string, id: string): Promise<string | undefined> {
     if (!isUuid(id)) return undefined;
     const row = await this.database.run((queries) =>
       queries
         .updateTable('agent_runs')
-        .set(goesOn)
+        .set(inProgress)
         .where('id', '=', id)
         .where('project_id', '=', projectId)
         .where('agent', 'is not', null)
@@ -139,7 +134,6 @@ export class RunTable {
     return row?.agent ?? undefined;
   }
 
-  /** Marks runs as failed that were not touched for long. */
   async failLost(): Promise<void> {
     await this.database.run((queries) =>
       queries
@@ -150,7 +144,7 @@ export class RunTable {
     );
   }
 
-  /** Only once: what it came to is not changed any more. */
+  /** Only the first result counts. */
   async finish(id: string, end: RunEnd): Promise<void> {
     const { status, output, usage, steps, stopReason, error } = end;
     await this.database.run((queries) =>
@@ -220,7 +214,7 @@ export class RunTable {
     });
   }
 
-  /** Those that are older than their projects keep records, with all that is in them. */
+  /** Deletes runs past their project's retention, with their messages and calls. */
   async deleteExpired(): Promise<number> {
     for (let total = 0; ; ) {
       const { numAffectedRows } = await this.database.run((queries) =>
@@ -238,7 +232,7 @@ export class RunTable {
   }
 }
 
-/** Until somebody writes it down. */
+/** Shows a lost run as failed before `failLost` has updated its row. */
 function settled({ is_lost, ...run }: RunRow & { is_lost: boolean }): RunRow {
   if (!is_lost) return run;
   return { ...run, status: 'failed', error_code: 'internal', error: LOST, finished_at: run.seen_at };

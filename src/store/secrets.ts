@@ -7,18 +7,18 @@ import { type Key, seal, unseal } from './keys.ts';
 import { notFound, requireProject } from './project-rows.ts';
 import type { DB } from './schema.ts';
 
-/** Whoever seals holds it together with others, whoever changes the keys holds it alone. */
+/** Shared by transactions that seal, exclusive for those that change keys. */
 const KEYS_LOCK = 7_400_002;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 export const MAX_VALUE_BYTES = 65_536;
-/** How many secrets a message names. */
+/** How many secrets an error lists. */
 const MAX_NAMED = 10;
 
-/** A secret as it is kept. `version` is another one after each change of the value, not after one of the key. */
+/** Encrypted. `version` changes with the value, not with the key. */
 export type SealedSecret = Selectable<DB['secrets']>;
 type Placed = Pick<SealedSecret, 'project_id' | 'name'>;
 
-/** Takes secrets in, and gives the name that each has; they are written at the end. */
+/** Collects secrets, names them, and writes them at the end. */
 interface Chest {
   keep(wanted: string, value: string, isDefault: boolean): string;
   write(): Promise<void>;
@@ -33,7 +33,7 @@ export class SecretTable {
     this.keyring = keyring;
   }
 
-  /** Setting the present value changes nothing. */
+  /** Setting the current value again changes nothing. */
   put(projectId: string, name: string, value: string): Promise<{ created: boolean }> {
     checkSecret(name, value);
     return this.database.write(async (changes) => {
@@ -49,14 +49,14 @@ export class SecretTable {
             .columns(['project_id', 'name'])
             .doUpdateSet({ ...sealed, version: sql`gen_random_uuid()` }),
         )
-        // A row that was there before has a transaction that it was changed by.
+        // xmax is 0 only for a row that was inserted, not updated.
         .returning(sql<boolean>`xmax = 0`.as('created'))
         .executeTakeFirstOrThrow();
       return { created: row.created };
     });
   }
 
-  /** For secrets that are named as they come. Whoever calls holds the project's row, so that no others come meanwhile. */
+  /** Callers must hold the lock on the project's row, so that names stay free. */
   async chest(changes: Changes, projectId: string): Promise<Chest> {
     await this.lockKeys(changes);
     const rows = await changes
@@ -121,7 +121,7 @@ export class SecretTable {
     }
   }
 
-  /** Tells of secrets that cannot be opened before anything needs them. */
+  /** Warns at start about secrets that cannot be opened, before a server needs them. */
   async warnOfMissingKeys(warn: (message: string) => void): Promise<void> {
     const missing = await this.database.run((queries) => this.findMissing(queries));
     if (missing !== undefined) warn(`${missing.message} ${this.keyring.generalAdvice}`);
@@ -132,13 +132,13 @@ export class SecretTable {
     const done = await this.database.write(async (changes) => {
       await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);
       const rows = await changes.selectFrom('secrets').selectAll().forUpdate().execute();
-      // Before the new key is made: what cannot be opened stops it all.
+      // Before the new key is created: a secret that cannot be opened aborts the rotation.
       const opened = rows.map((row) => ({ row, value: this.open(row) }));
       const key = this.keyring.renew();
       for (const { row, value } of opened) await reseal(changes, row, value, key);
       return { rotated: rows.length, keyId: key.id };
     });
-    await this.pruneKeys(done.keyId).catch((error) => Promise.reject(kept(error)));
+    await this.pruneKeys(done.keyId).catch((error) => Promise.reject(oldKeysRemain(error)));
     return done;
   }
 
@@ -159,7 +159,7 @@ export class SecretTable {
     }
   }
 
-  /** Whoever makes a first key beside those of others has most likely lost theirs, or not been given them. */
+  /** If secrets exist but there is no key, it was probably lost or not configured: a new key would hide that. */
   private async requireNoOtherKeys(changes: Changes): Promise<void> {
     const missing = await this.findMissing(changes);
     if (missing === undefined) return;
@@ -189,7 +189,7 @@ export class SecretTable {
     return { message, keyIds };
   }
 
-  /** Whether it has this value already: nothing has to be restarted then. */
+  /** An unchanged value needs no restart of servers. */
   private async isKept(changes: Changes, projectId: string, name: string, value: string): Promise<boolean> {
     const row = await changes
       .selectFrom('secrets')
@@ -201,7 +201,7 @@ export class SecretTable {
     return row !== undefined && this.openOrNothing(row) === value;
   }
 
-  /** Old keys go only when nothing is left that they open, also nothing of before a restored backup. */
+  /** Old keys are removed only if no secret needs them, not even one from a restored backup. */
   private pruneKeys(keyId: string): Promise<void> {
     return this.database.write(async (changes) => {
       await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);
@@ -225,7 +225,7 @@ async function reseal(changes: Changes, row: SealedSecret, value: string, key: K
     .execute();
 }
 
-function kept(error: unknown): SwitchboardError {
+function oldKeysRemain(error: unknown): SwitchboardError {
   return new SwitchboardError(
     'key_file_failed',
     `All secrets are sealed with the new key, but the old keys could not be removed from the key file: ${reasonOf(error)}. Fix that, then rotate again.`,

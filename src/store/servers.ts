@@ -7,7 +7,6 @@ import { checkPlaces, hostedAmong } from './places.ts';
 import { notFound, type ProjectRow, requireProject, requireVersion } from './project-rows.ts';
 import type { DB } from './schema.ts';
 
-/** The constraint that keeps their names apart. */
 const NAMES = 'project_mcp_servers_project_id_name_key';
 const columns = ['name', 'description', 'transport', 'config', 'settings', 'enabled'] as const;
 
@@ -26,7 +25,7 @@ export class ServerTable {
     this.credentials = credentials;
   }
 
-  /** All of them or none. `replace` updates servers that exist already, unless they belong to a product. */
+  /** All or nothing. `replace` updates servers that exist already, unless they belong to a product. */
   create(projectId: string, servers: readonly NewServer[], replace: boolean): Promise<ServerRow[]> {
     return this.database.write(async (changes) => {
       const project = await requireProject(changes, projectId);
@@ -75,7 +74,7 @@ export class ServerTable {
         if (violates(error, NAMES) && input.name !== undefined) throw namesTaken([input.name], project);
         throw error;
       });
-      // Whatever else is wrong with a server, it can be switched on and off.
+      // Enabling and disabling must work even if names clash.
       const hasMoved = input.name !== undefined || input.settings !== undefined;
       if (hasMoved) await checkPlaces(changes, projectId, [changed.name]);
       return changed;
@@ -91,7 +90,6 @@ export class ServerTable {
   }
 }
 
-/** The servers of these names that are there, whoever brought them. */
 export function findServers(
   changes: Changes,
   projectId: string,
@@ -141,7 +139,7 @@ export async function updateServer(
     .executeTakeFirstOrThrow();
 }
 
-/** Two of one name would be one after the other the same row. */
+/** Duplicate names would write the same row twice. */
 export function requireDistinct(servers: readonly { name: string }[]): void {
   const names = servers.map(nameOf);
   const twice = [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];

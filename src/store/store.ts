@@ -22,11 +22,11 @@ const PATIENCE_MS = 30_000;
 const RETRY_MS = 500;
 
 export interface StoreOptions extends EmbeddedOptions {
-  /** postgres://…; undefined: a PostgreSQL that we run in `home`. */
+  /** postgres://…; undefined for the embedded PostgreSQL in `home`. */
   url: string | undefined;
-  /** SWITCHBOARD_SECRET_KEY; undefined: the key file in `home`. */
+  /** SWITCHBOARD_SECRET_KEY; undefined for the key file in `home`. */
   secretKey: string | undefined;
-  /** Finds credentials in server configurations; undefined: they stay where they are. */
+  /** Moves credentials of servers to secrets; undefined leaves them in place. */
   moveCredentials?: MoveCredentials;
   events: EmbeddedOptions['events'] & {
     /** `reason`: why the database is unavailable. */
@@ -34,7 +34,7 @@ export interface StoreOptions extends EmbeddedOptions {
   };
 }
 
-/** Connects to the database, after starting it if it is our own, and migrates it. */
+/** Starts the embedded PostgreSQL if needed, connects and migrates. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { url, home, secretKey, events } = options;
   const keyring = openKeyring(home, secretKey, events.warned);
@@ -126,8 +126,8 @@ export class Store {
   }
 
   /**
-   * Notifies of committed changes of projects, by any process. `undefined` means that notifications may have been
-   * missed: any project may have changed. Returns what ends the subscription.
+   * Notifies of committed changes of projects by any process. `undefined` means that notifications may have been missed, so
+   * any project may have changed. Returns a function that unsubscribes.
    */
   subscribe(notify: (projectId: string | undefined) => void): () => void {
     this.subscribers.add(notify);
@@ -135,8 +135,8 @@ export class Store {
   }
 
   /**
-   * Of all processes on the database, one hosts. Notifies when this process becomes the host, and when it is not any
-   * longer because its connection was lost; it then tries again. Returns what gives the role up.
+   * Competes for the role of the one process per database that hosts. Notifies when this process becomes the host, and when
+   * it loses the role with its connection; it then tries again. Returns a function that gives up.
    */
   contendForHost(notify: (isHost: boolean) => void): () => void {
     const lock = new HostLock(this.address, notify);
@@ -145,7 +145,7 @@ export class Store {
     return () => void lock.release().then(() => this.locks.delete(lock));
   }
 
-  /** Returns how many rows it deleted: calls and runs past their project's retention, and restart state. */
+  /** Deletes calls and runs past their project's retention, and old restart state. Returns the number of rows. */
   async deleteExpired(): Promise<number> {
     let deleted = 0;
     for (const table of [this.calls, this.runs, this.offers, this.sessions, this.formerNames]) {
@@ -162,7 +162,7 @@ export class Store {
   }
 }
 
-/** A server that is being started together with us gets some time. */
+/** Retries for a while, because the database server may be starting too. */
 async function prepare(address: Address, { events, signal }: StoreOptions): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   for (let hasTold = false; ; hasTold = true) {

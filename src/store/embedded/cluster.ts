@@ -19,10 +19,10 @@ import type { Account } from './account.ts';
 import type { Binaries } from './binaries.ts';
 import { cleanEnvironment, isRunning } from './processes.ts';
 
-/** Owns the cluster, and cannot log in once that is closed. */
+/** Owns the cluster, and cannot log in after it is closed. */
 export const SUPERUSER = 'switchboard';
 
-/** Makes the data folder if there is none. Whoever has half of one after a crash begins anew. */
+/** Creates the data folder if it does not exist, in a draft folder, so that a crash leaves no partial cluster. */
 export async function prepareCluster(
   data: string,
   binaries: Binaries,
@@ -78,7 +78,7 @@ function foreignFiles(data: string): SwitchboardError {
   );
 }
 
-/** In a process group of its own, because it starts others, and all of them have to be gone when it has failed. */
+/** Runs in its own process group, so that its children can be killed with it. */
 async function runInitdb(
   command: string,
   args: string[],
@@ -105,7 +105,7 @@ async function runInitdb(
   }
 }
 
-/** What those left behind who were ended in the middle of it. */
+/** Removes drafts of processes that were killed. */
 function removeDrafts(data: string): void {
   for (const name of readdirSync(dirname(data))) {
     const [, pid] = /^postgres\.new-(\d+)-/.exec(name) ?? [];
@@ -127,7 +127,7 @@ async function requireVersion(data: string, { postgres }: Binaries): Promise<voi
 
 function giveTo(path: string, owner: { uid: number; gid: number }): void {
   const { uid, gid } = lstatSync(path);
-  // All files of a folder have one owner.
+  // All files in the folder have the same owner.
   if (uid === owner.uid && gid === owner.gid) return;
   for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
     chownSync(join(entry.parentPath, entry.name), owner.uid, owner.gid);

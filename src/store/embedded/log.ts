@@ -4,7 +4,7 @@ const MAX_BYTES = 1024 * 1024;
 const CHECK_MS = 60_000;
 const TAIL_LINES = 5;
 
-/** What PostgreSQL says, in a file of its own, because it may outlive us. */
+/** A file and not a pipe, because PostgreSQL may outlive us. */
 export class PostgresLog {
   readonly path: string;
   private readonly timer: NodeJS.Timeout;
@@ -15,7 +15,7 @@ export class PostgresLog {
     this.timer.unref();
   }
 
-  /** Hands the open file to whoever starts a process with it. */
+  /** Opens the file for the duration of `start`. */
   use<Result>(start: (file: number) => Result): Result {
     this.bound();
     const file = openSync(this.path, 'a', 0o600);
@@ -30,7 +30,7 @@ export class PostgresLog {
     return statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** The last lines of what was said since it had that size. */
+  /** The last lines written since the file had that size. */
   tail(since: number): string {
     const said = readFileSync(this.path).subarray(since).toString();
     return said.trim().split('\n').slice(-TAIL_LINES).join('\n');
@@ -40,7 +40,7 @@ export class PostgresLog {
     clearInterval(this.timer);
   }
 
-  /** Every write goes to the end, wherever that is. */
+  /** PostgreSQL appends, so it continues at the new end. */
   private bound(): void {
     if (this.size > MAX_BYTES) truncateSync(this.path);
   }

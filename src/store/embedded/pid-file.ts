@@ -5,14 +5,14 @@ import { isStartedWith } from './processes.ts';
 export const SOCKET = '.s.PGSQL.5432';
 const pidFiles = ['postmaster.pid', `${SOCKET}.lock`];
 
-/** The PostgreSQL that runs on this folder, also while it starts and stops. */
+/** The pid of the PostgreSQL that uses this folder, including one that starts or stops. */
 export function findPostmaster(data: string): number | undefined {
   return ownerOf(data, read(join(data, 'postmaster.pid')));
 }
 
 /**
- * After a crash PostgreSQL takes its own files for those of a running one where another process has its pid now. Moved
- * aside before they are deleted: if another process has started one meanwhile, its file goes back.
+ * After a crash, PostgreSQL would refuse to start if another process has its old pid. Renames a file before deleting it: if
+ * another process has replaced it meanwhile, it is renamed back.
  */
 export function removeStalePidFiles(data: string): void {
   for (const name of pidFiles) {
@@ -30,7 +30,7 @@ export function removeStalePidFiles(data: string): void {
   }
 }
 
-/** The first line is the pid; of one that is alone in its session it is negative. */
+/** The first line is the pid, negated in single-user mode. */
 function ownerOf(data: string, contents: string | undefined): number | undefined {
   const pid = Math.abs(Number.parseInt(contents ?? '', 10));
   return Number.isInteger(pid) && pid > 0 && isStartedWith(pid, data) ? pid : undefined;

@@ -7,7 +7,7 @@ import { cleanEnvironment, isStartedWith } from './processes.ts';
 const settings = {
   listen_addresses: '',
   unix_socket_permissions: '0700',
-  // Small: it serves one process.
+  // Small, because it serves one process.
   shared_buffers: '16MB',
   max_connections: 30,
   max_wal_size: '256MB',
@@ -19,7 +19,7 @@ const settings = {
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Neither statements nor rows: both have what users keep in them.
+  // Logs neither statements nor rows, which contain user data.
   log_checkpoints: 'off',
   log_min_messages: 'warning',
   log_min_error_statement: 'panic',
@@ -27,7 +27,7 @@ const settings = {
   log_error_verbosity: 'terse',
 };
 
-/** Starts PostgreSQL in a process group of its own: what the terminal sends to ours must not reach it. */
+/** Uses its own process group, so that signals from the terminal do not reach it. */
 export function spawnPostmaster(
   postgres: string,
   data: string,
@@ -51,7 +51,7 @@ export function spawnPostmaster(
     stdio: ['ignore', logFile, logFile],
     detached: true,
   });
-  // One that cannot be started ends at once; the log has no word of it.
+  // The caller sees a failed spawn as an exit; nothing is logged.
   child.on('error', () => {});
   return child;
 }
@@ -59,7 +59,7 @@ export function spawnPostmaster(
 const FAST_STOP_MS = 10_000;
 const STOP_AT_ONCE_MS = 5_000;
 
-/** Sessions are ended and everything is written; where that takes too long, the next start makes it good. */
+/** Tries a fast shutdown first; if it takes too long, the next start runs recovery. */
 export async function stopPostmaster(
   pid: number,
   child: ChildProcess | undefined,
@@ -81,7 +81,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It is gone.
+    // The process has exited.
   }
 }
 
@@ -89,7 +89,7 @@ export function hasExited(child: ChildProcess): boolean {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }
 
-/** There is no event for the end of a process that is not our child: ask. */
+/** Polls, because there is no exit event for a process that is not our child. */
 async function happensWithin(
   happened: () => boolean,
   child: ChildProcess | undefined,

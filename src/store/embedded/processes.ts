@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** PostgreSQL takes settings from PG… variables and its language from the locale: it shall take ours only. */
+/** Without PG… variables and the user's locale, which would change settings and messages of PostgreSQL. */
 export function cleanEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' };
 }
 
-/** Also true of a process that is not ours to signal. */
+/** Also true for a process that we may not signal. */
 export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
@@ -15,7 +15,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Whether the process was started with this word; never true of a zombie. */
+/** Whether the process has this argument; never true for a zombie. */
 export function isStartedWith(pid: number, word: string): boolean {
   if (process.platform !== 'linux') {
     const { stdout } = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
