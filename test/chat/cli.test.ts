@@ -101,7 +101,7 @@ describe('switchboard chat', () => {
     stdin.write('\rWait!\r');
     await scene.site.witness.sees(talk.project.who('box'), 'waiting');
     stdin.write('\x03');
-    await noted.first((all) => all.includes('error: The answer was ended.'));
+    await noted.first((all) => all.includes('error: The response was cancelled.'));
     stdin.write('Fail!\r');
     await noted.first((all) => all.includes('Not now.'));
     stdin.write('Second?\r');

@@ -79,7 +79,7 @@ describe('the command line for the contents of projects', () => {
     const { cli, done, names } = await start();
     await done('ls', 'tools');
     expect(await done('tool', 'ls')).toMatch(/^echo +box/m);
-    expect(await done('tool', 'disable', 'echo')).toBe('echo of box is off\n');
+    expect(await done('tool', 'disable', 'echo')).toBe('echo of box is disabled\n');
     expect(await done('tool', 'ls')).not.toMatch(/^echo /m);
     expect(await done('tool', 'ls', '--all')).toMatch(/echo +box +off/);
     expect(await names('ls', 'tools')).not.toContain('echo');

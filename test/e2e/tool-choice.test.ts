@@ -130,7 +130,7 @@ it('tool disable and enable accept patterns', async () => {
   const done = await newProject('patterns');
   await done('server', 'add', 'box', '-P', 'patterns', '--', box.command, ...box.args);
   expect(await done('tool', 'disable', 'box__p*', '-P', 'patterns')).toBe(
-    'pid of box is off\nprogress of box is off\n',
+    'pid of box is disabled\nprogress of box is disabled\n',
   );
   expect(await toolsOf('patterns')).toEqual(all.filter((name) => !name.startsWith('p')));
   expect((await cli('call', 'pid', '-P', 'patterns')).code).toBe(1);
