@@ -3,12 +3,12 @@ import type { Provider } from '../config/choices.ts';
 import type { Limits } from '../config/limits.ts';
 import { SwitchboardError } from '../errors.ts';
 
-/** Between SIGTERM and SIGKILL when Switchboard stops. */
+/** When Switchboard stops: the time between SIGTERM and SIGKILL. */
 export const STOP_GRACE_MS = 30_000;
 
-/** What to run. It contains resolved secrets, so it must never be shown. */
+/** Contains resolved secrets, so it must never be shown or logged. */
 export interface InstanceSpec {
-  /** The id of its row, the same at every start. */
+  /** The id of its database row, which never changes. */
   id: string;
   /** Unique in its project. */
   name: string;
@@ -21,17 +21,16 @@ export interface InstanceSpec {
   limits: Limits;
   /** Whether it speaks MCP over stdin and stdout. */
   hasStdio: boolean;
-  /** The port that it listens on inside. Published on loopback only. */
+  /** The port that it listens on inside; published on loopback only. */
   port: number | undefined;
-  /** The port to publish it at; undefined for any. */
+  /** The port to publish it at; any free one if undefined. */
   hostPort?: number | undefined;
   /** The port it was last published at, preferred if `hostPort` is undefined. */
   formerHostPort?: number | undefined;
   /** Whether it may use the network. Implied by a port. */
   hasNetwork: boolean;
-  /** Paths inside that persist. Each is a volume of its own. */
+  /** Each path is a separate volume. */
   volumes: readonly string[];
-  /** Whether it may write outside of its volumes. */
   hasWritableRoot: boolean;
 }
 
@@ -39,14 +38,14 @@ export interface Exit {
   /** Undefined after a signal, or if unknown. */
   code: number | undefined;
   signal: string | undefined;
-  /** The cause, if known: a memory or disk limit. */
+  /** Such as a memory or disk limit, if known. */
   reason: string | undefined;
   /** The engine was stopped or does not answer. That is not a crash: the server may still run when the engine is back. */
   isLost: boolean;
 }
 
 export interface Usage {
-  /** Of one core, since the last call; undefined for the first call. */
+  /** Of one core, since the last call; undefined on the first call. */
   cpuPercent: number | undefined;
   memoryBytes: number;
   diskBytes: number | undefined;
@@ -59,41 +58,37 @@ export interface InstanceEvents {
 
 /** One run of a hosted server: a container, a sandbox, a process. */
 export interface Instance {
-  /** The provider's id. */
   readonly id: string;
   readonly startedAt: Date;
   /** `output` is exactly its stdout. Both streams end with the instance. */
   readonly stdio: { input: Writable; output: Readable } | undefined;
-  /** The published port, such as http://127.0.0.1:49153 */
+  /** Such as http://127.0.0.1:49153 */
   readonly url: string | undefined;
-  /** Resolves when it no longer runs. Never rejects. */
+  /** Never rejects. */
   readonly exited: Promise<Exit>;
-  /** SIGTERM, then SIGKILL after the grace period. Resolves when only its volumes are left. */
+  /** SIGTERM, then SIGKILL after the grace period. Resolves when everything but its volumes is removed. */
   stop(graceMs: number): Promise<void>;
   usage(): Promise<Usage>;
   /** Detaches and leaves it running, to be adopted. Only for drivers with survivors. */
   release?(): void;
 }
 
-/** Runs servers. Optional members are for drivers that support them. */
 export interface Driver {
   readonly provider: Provider;
-  /** Undefined if it can be used now; otherwise why not, and what to do about it. */
+  /** Undefined if it can be used now; otherwise the reason and what to do about it. */
   unavailable(): Promise<string | undefined>;
-  /** Resolves when it runs. Rejects with a SwitchboardError that says what to do. */
+  /** Resolves when the instance runs. Rejects with a SwitchboardError that says what to do. */
   start(spec: InstanceSpec, events: InstanceEvents, signal: AbortSignal): Promise<Instance>;
-  /** Gets what a start needs, such as an image, while the old instance still runs. Rejects as `start` would. */
+  /** Gets what a start needs, such as an image, while the old instance still runs. Rejects like `start`. */
   prepare?(spec: InstanceSpec, events: InstanceEvents, signal: AbortSignal): Promise<void>;
-  /** Instances that outlive Switchboard. */
   readonly survivors?: Survivors;
-  /** Data that outlives its server. */
   readonly volumes?: Volumes;
 }
 
 export interface Survivors {
   /** Returns the running instance if it was started with the same spec. Removes other instances of this server. */
   adopt(spec: InstanceSpec, events: InstanceEvents): Promise<Instance | undefined>;
-  /** Removes this installation's instances of all other servers. Returns what it removed. */
+  /** Removes this installation's instances of all other servers, and returns their names. */
   reap(ids: readonly string[]): Promise<string[]>;
 }
 
@@ -104,11 +99,10 @@ export interface Volumes {
   remove(server: Pick<InstanceSpec, 'name' | 'project'>): Promise<string[]>;
 }
 
-/** CPU usage between two measurements. */
 export class CpuMeter {
   private last: { cpuMs: number; atMs: number } | undefined;
 
-  /** In percent of one core since the last call. The total may drop when a process of a group exits. */
+  /** Percent of one core since the last call. The total may drop when a process of a group exits. */
   percent(cpuMs: number, atMs: number): number | undefined {
     const { last } = this;
     this.last = { cpuMs, atMs };
@@ -125,7 +119,6 @@ export function portInUse(server: string, port: number): SwitchboardError {
   );
 }
 
-/** For messages: 512 MB, 1.5 GB. */
 export function formatBytes(bytes: number): string {
   const megabytes = bytes / 1024 ** 2;
   return megabytes < 1024 ? `${rounded(megabytes)} MB` : `${rounded(megabytes / 1024)} GB`;

@@ -7,12 +7,12 @@ import type { Former } from './server-state.ts';
 
 export interface Drivers {
   get(provider: Provider): Promise<Driver>;
-  /** The requested driver, or the best one that can be used now. Rejects if there is none. */
+  /** Returns the best usable driver if none is requested. Rejects if there is none. */
   choose(asked: Provider | undefined, former?: Former): Promise<Driver>;
 }
 
 export interface DriversOptions extends HostingSettings {
-  /** The path of a socket, unix://… or tcp://127.0.0.1:2375 */
+  /** A socket path, unix://… or tcp://127.0.0.1:2375 */
   engine: string;
   home: string;
   /** Identifies this installation, so that it never touches instances of another one. */
@@ -23,7 +23,7 @@ export interface DriversOptions extends HostingSettings {
 
 type Candidate = Pick<Driver, 'provider' | 'unavailable'>;
 
-/** The lightest first, because servers run all the time. */
+/** Lightest first, because servers run all the time. */
 const isolating: readonly Provider[] = ['gvisor', 'firecracker', 'e2b'];
 const lesser = ['docker', 'process'] as const;
 
@@ -37,7 +37,10 @@ export function createDrivers(options: DriversOptions): Drivers {
   return { get, choose: (asked, former) => chooseDriver(asked, options.allow, get, former) };
 }
 
-/** Never returns less isolation than requested or allowed. `former` is set if `asked` only ran the server before. */
+/**
+ * Never returns less isolation than requested or allowed. `former` is set if `asked` is only the provider that ran the server
+ * before.
+ */
 export async function chooseDriver<Found extends Candidate>(
   asked: Provider | undefined,
   allow: HostingSettings['allow'],

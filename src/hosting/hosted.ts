@@ -19,7 +19,7 @@ const NO_HEARTBEAT =
   'It runs, but does not answer the heartbeat. It may be busy with a long task, so it is not restarted.';
 const NO_HANDSHAKE = 'It runs, but does not answer the MCP handshake.';
 
-/** One hosted server as others see it: they change what it should be, attach to it, and report its health. */
+/** The public interface of one hosted server: change its desired state, attach to it, report its health. */
 export class Hosted {
   private readonly timing: Timing;
   private readonly desired: DesiredState;
@@ -45,7 +45,7 @@ export class Hosted {
     return this.desired.server;
   }
 
-  /** The driver that runs it, or ran it last. */
+  /** The driver that runs the server, or ran it last. */
   get lastDriver(): Driver | undefined {
     return this.reconciler.run?.driver ?? this.reconciler.provisioner.driver;
   }
@@ -104,7 +104,7 @@ export class Hosted {
     await settlesWithin(this.begin(), this.timing.stopGraceMs + STOP_MARGIN_MS).catch(() => {});
   }
 
-  /** Leaves it to another Switchboard, and emits no more events. What that cannot adopt is stopped. */
+  /** Leaves it to another Switchboard, and emits no more events. Instances that cannot be adopted are stopped. */
   release(): void {
     if (this.desired.goal === 'shutdown') return;
     this.desired.goal = 'release';
@@ -127,7 +127,7 @@ export class Hosted {
     return restart.outcome;
   }
 
-  /** The MCP handshake with the running instance is done. */
+  /** Call after the MCP handshake with the running instance. */
   initialized(): void {
     const { run } = this.reconciler;
     if (!run?.isAlive || run.isInitialized) return;
@@ -135,7 +135,7 @@ export class Hosted {
     if (run.isAnnounced) this.reconciler.reportRunning(run);
   }
 
-  /** The result of the heartbeat. `why` says what delays the handshake. */
+  /** `why` says what delays the handshake. */
   heartbeat(isResponsive: boolean, why = NO_HANDSHAKE): void {
     const { run } = this.reconciler;
     const { status } = this.report;
@@ -170,7 +170,7 @@ export class Hosted {
     }
   }
 
-  /** Undefined if it should run soon. */
+  /** Undefined if the server should run soon. */
   private attachment(): Attachment | SwitchboardError | undefined {
     const { run, provisioner } = this.reconciler;
     const { status, reason } = this.report;

@@ -11,7 +11,7 @@ const MAX_LINES = 1_000;
 /** Longer lines are cut, after redaction. */
 const SHOWN_CHARACTERS = 2_000;
 
-/** The last lines that a hosted server wrote, and what happened to it. Survives restarts of the server. */
+/** The last lines that a hosted server wrote, and its events. Survives restarts of the server. */
 export class HostedLog {
   private readonly redact: (text: string) => string;
   /** A ring buffer: once it is full, the next line replaces the oldest. */
@@ -23,7 +23,7 @@ export class HostedLog {
     this.redact = redact;
   }
 
-  /** Returns the line as it may be shown. */
+  /** Returns the redacted line. */
   add(text: string): string {
     const clean = this.redact(text);
     const line = clean.length > SHOWN_CHARACTERS ? `${clean.slice(0, SHOWN_CHARACTERS)} …` : clean;
@@ -34,7 +34,6 @@ export class HostedLog {
     return line;
   }
 
-  /** Oldest first. */
   get lines(): readonly LogLine[] {
     if (this.ring.length < MAX_LINES) return [...this.ring];
     return [...this.ring.slice(this.oldest), ...this.ring.slice(0, this.oldest)];
@@ -53,7 +52,6 @@ export class HostedLog {
 
 export interface LogSubscriber {
   line(line: LogLine): void;
-  /** The server was removed. */
   removed(): void;
 }
 
@@ -74,7 +72,7 @@ export class LogSubscriptions {
     this.logOf = logOf;
   }
 
-  /** Returns the lines so far. The subscriber gets those that follow. */
+  /** Returns the lines so far; the subscriber receives the following ones. */
   add(id: string, subscriber: LogSubscriber): { lines: readonly LogLine[]; stop(): void } {
     const subscription: Subscription = { id, subscriber, log: undefined, unsubscribe() {} };
     this.attach(subscription, false);
@@ -88,7 +86,6 @@ export class LogSubscriptions {
     };
   }
 
-  /** Ends the subscriptions to all other servers. */
   retain(ids: ReadonlySet<string>): void {
     for (const subscription of this.subscriptions) {
       if (ids.has(subscription.id)) continue;
@@ -97,7 +94,7 @@ export class LogSubscriptions {
     }
   }
 
-  /** Looks for new logs. */
+  /** Switches subscriptions to new logs. */
   refresh(): void {
     for (const subscription of this.subscriptions) this.attach(subscription, true);
   }
@@ -113,7 +110,6 @@ export class LogSubscriptions {
   }
 }
 
-/** Splits the output of an instance into log lines. */
 export function logLines(log: (line: string) => void): LineSplitter {
   return new LineSplitter(MAX_LOG_LINE, {
     line: (chunks) => log(join(chunks).toString()),

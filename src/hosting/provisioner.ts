@@ -4,12 +4,10 @@ import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from './driver.ts';
 import type { DesiredState, Former, HostedServer, StatusReporter } from './server-state.ts';
 
-/** The drivers that all servers share. */
 export interface DriverPool {
   choose(asked: Provider | undefined, former?: Former): Promise<Driver>;
   /** Resolves when leftovers of earlier runs are removed or cannot be. Start nothing before. */
   untilReaped(driver: Driver): Promise<void>;
-  /** Removes the instances of servers that should not run. */
   reap(driver: Driver): Promise<void>;
 }
 
@@ -20,9 +18,8 @@ export class Provisioner {
   private readonly pool: DriverPool;
   private readonly checks: BackoffRule;
   private chosen: Driver | undefined;
-  /** Has an instance that was lost or could not be stopped. */
+  /** The driver of an instance that was lost or could not be stopped. */
   private leftoverDriver: Driver | undefined;
-  /** How often in a row the driver was unavailable. */
   private failedChecks = 0;
 
   constructor(pool: DriverPool, checks: BackoffRule) {
@@ -38,7 +35,6 @@ export class Provisioner {
     return this.leftoverDriver !== undefined;
   }
 
-  /** The next start chooses again. */
   forgetDriver(): void {
     this.chosen = undefined;
   }
@@ -67,26 +63,26 @@ export class Provisioner {
     return why ?? this.chosen;
   }
 
-  /** Counts a check that found the driver unavailable, and returns the delay before the next. */
+  /** Returns the delay before the next check. */
   checkFailed(): number {
     this.failedChecks++;
     return backoffMs(this.failedChecks, this.checks, 0);
   }
 
-  /** The driver became unavailable while the instance ran. */
+  /** Call if the driver became unavailable while the instance ran. */
   markLost(driver: Driver): void {
     this.leftoverDriver = driver;
     this.failedChecks = 0;
   }
 
-  /** The instance may still be there. */
+  /** Call if the instance may still exist. */
   markLeftover(driver: Driver): void {
     if (driver.survivors !== undefined) this.leftoverDriver = driver;
   }
 
   /**
-   * Tries to adopt even after an exit, because an instance that an unavailable engine kept would run beside the new one.
-   * If a new one is required, the survivor is stopped.
+   * Tries to adopt even after an exit: an instance that survived in an unavailable engine would run beside the new one. If a new
+   * instance is required, the survivor is stopped.
    */
   async adoptOrStart(
     driver: Driver,
@@ -139,7 +135,7 @@ export class Provisioner {
     await unlessAborted(this.pool.untilReaped(driver), signal).catch(() => {});
   }
 
-  /** Waits instead if the driver is unavailable. */
+  /** Returns without an error if the driver is unavailable. */
   async removeLeftover(signal: AbortSignal): Promise<void> {
     const driver = this.leftoverDriver;
     if (driver === undefined) return;
@@ -150,7 +146,7 @@ export class Provisioner {
         return;
       }
     } catch {
-      // Same as unavailable.
+      // Treated as unavailable.
     }
     await sleep(signal, this.checkFailed());
   }

@@ -54,7 +54,7 @@ export class Reconciler {
   private readonly timing: Timing;
   private readonly events: HostedEvents;
   private current: Run | undefined;
-  /** Where its port was last published on this machine. */
+  /** The port that was last published on this machine. */
   private hostPort: number | undefined;
   private step = new AbortController();
   private looping: Promise<void> | undefined;
@@ -76,12 +76,11 @@ export class Reconciler {
     return this.current;
   }
 
-  /** Whether the loop has ended for good. */
   get isOver(): boolean {
     return this.hasEnded;
   }
 
-  /** Runs the loop, once. Resolves when it ends. */
+  /** Runs once. */
   loop(): Promise<void> {
     this.looping ??= this.reconcile();
     return this.looping;
@@ -123,7 +122,7 @@ export class Reconciler {
     this.step = new AbortController();
     const { signal } = this.step;
     const run = this.current;
-    // The exit of an instance that has to go does not matter.
+    // The exit of an outdated instance does not matter.
     if (run !== undefined && !this.isUpToDate(run)) await this.replace(run, signal);
     else if (run?.exit !== undefined) await this.handleExit(run, run.exit);
     else if (!this.desired.shouldRun) return this.rest(signal);
@@ -178,7 +177,7 @@ export class Reconciler {
     void run.ended.then(() => {
       if (this.current === run) this.interrupt();
     });
-    // The desired state has changed: the next step decides what to do with it.
+    // The desired state has changed: the next step handles the instance.
     if (signal.aborted) return;
     this.scheduler.started(isAdopted);
     this.desired.restart.started();
@@ -215,7 +214,6 @@ export class Reconciler {
     this.scheduler.driverUnavailable(why, this.provisioner.checkFailed());
   }
 
-  /** Until something happens to a running instance. */
   private async watch(run: Run, signal: AbortSignal): Promise<void> {
     const { status } = this.reporter;
     // The desired state changed, and changed back.
@@ -247,7 +245,7 @@ export class Reconciler {
     const { desired, reporter, timing } = this;
     run.isStopping = true;
     this.scheduler.clearUpgrade();
-    // A pending upgrade had left it ready.
+    // It stayed ready while the upgrade was pending.
     if (desired.shouldRun && reporter.status === 'ready') reporter.report('restarting', CHANGED);
     if (desired.goal === 'release' && run.canBeReleased) {
       run.release();
@@ -265,7 +263,7 @@ export class Reconciler {
     this.current = undefined;
   }
 
-  /** Nothing runs, and nothing should. */
+  /** Called while nothing runs, and nothing should. */
   private async rest(signal: AbortSignal): Promise<boolean> {
     const { desired, provisioner, reporter } = this;
     if (reporter.status !== 'stopped') reporter.report('stopped', desired.stopReason);

@@ -2,16 +2,15 @@ import type { BackoffRule } from '../channels/timing.ts';
 import type { RestartPolicy } from '../config/choices.ts';
 import type { Exit } from './driver.ts';
 
-/** Persisted for the next start of Switchboard. */
 export interface RunHistory {
-  /** Restarts after a crash, since the last manual restart. */
+  /** Since the last manual restart. */
   restarts: number;
   lastCrash: LastCrash | null;
   /** Times of the crashes that may still count. */
   crashes: string[];
-  /** Of the backoff; 0 for none. */
+  /** Of the backoff ladder; 0 for none. */
   step: number;
-  /** Where its port was last published on this machine. */
+  /** The port that was last published on this machine. */
   hostPort?: number | undefined;
 }
 
@@ -22,7 +21,6 @@ interface LastCrash {
   reason: string;
 }
 
-/** The input to the next decision. */
 export interface RestartState {
   /** Times of the crashes that still count, in milliseconds since 1970, oldest first. */
   crashes: readonly number[];
@@ -48,13 +46,12 @@ export const restartRules: RestartRules = {
 
 export interface Timing {
   restarts: RestartRules;
-  /** Between SIGTERM and SIGKILL when Switchboard stops. */
+  /** When Switchboard stops: the time between SIGTERM and SIGKILL. */
   stopGraceMs: number;
-  /** The same when only this server stops or restarts. */
+  /** Like `stopGraceMs`, when only this server stops or restarts. */
   restartGraceMs: number;
   /** How long `attach` waits for a start. */
   attachMs: number;
-  /** Between checks of an unavailable driver. */
   away: BackoffRule;
 }
 
@@ -62,12 +59,12 @@ export const noCrashes: RestartState = { crashes: [], step: 0 };
 
 export type Decision =
   | { action: 'restart'; delayMs: number; isLoop: boolean; state: RestartState }
-  /** It finished, or the policy forbids a restart. */
+  /** The server finished, or the policy forbids a restart. */
   | { action: 'stay'; status: 'stopped' | 'failed'; state: RestartState }
-  /** Until the driver is available again. That is not a crash. */
+  /** Waits for the driver. That is not a crash. */
   | { action: 'wait'; state: RestartState };
 
-/** What to do after an exit that was not requested. */
+/** Decides what to do after an exit that was not requested. */
 export function afterExit(
   state: RestartState,
   exit: Pick<Exit, 'code' | 'isLost'>,
@@ -98,7 +95,7 @@ export function afterExit(
   return { action: 'restart', delayMs: delayOf(step, rules), isLoop, state: { crashes: kept, step } };
 }
 
-/** The rest of a crash loop's delay, for a state from before Switchboard restarted. */
+/** The rest of a crash loop's delay that began before Switchboard restarted. */
 export function remainingDelayMs(
   state: RestartState,
   now: number,
@@ -113,7 +110,6 @@ function delayOf(step: number, { ladderMs }: RestartRules): number {
   return ladderMs[Math.min(step, ladderMs.length) - 1]!;
 }
 
-/** The crashes and restarts of one server. */
 export class CrashHistory {
   private readonly rules: RestartRules;
   private state: RestartState;
@@ -163,7 +159,7 @@ export class CrashHistory {
     this.restarts++;
   }
 
-  /** Earlier crashes no longer delay a restart. */
+  /** Ends the effect of earlier crashes on the delay. */
   forgive(): void {
     this.state = noCrashes;
   }
@@ -174,7 +170,7 @@ export class CrashHistory {
   }
 }
 
-/** Counts failed attempts in a row, and gives the delay before the next one. */
+/** Counts consecutive failures, and returns the delay before the next attempt. */
 export class RetryBackoff {
   private readonly rules: RestartRules;
   private failures = 0;
@@ -183,7 +179,6 @@ export class RetryBackoff {
     this.rules = rules;
   }
 
-  /** Whether the short delays are used up. */
   get isBackingOff(): boolean {
     return this.failures > this.rules.firstDelaysMs.length;
   }
@@ -194,7 +189,7 @@ export class RetryBackoff {
     return delaysMs[Math.min(this.failures++, delaysMs.length - 1)]!;
   }
 
-  /** The same, without the short delays. */
+  /** Like `failed`, without the short delays. */
   failedSlowly(): number {
     this.failures = Math.max(this.failures, this.rules.firstDelaysMs.length);
     return this.failed();

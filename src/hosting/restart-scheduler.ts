@@ -10,13 +10,13 @@ interface PendingUpgrade {
   revision: string;
   reason: string;
   nextTry: Date;
-  /** The same by the monotonic clock. */
+  /** By the monotonic clock. */
   dueAt: number;
 }
 
 /** Decides when a server starts next, and reports why it does not run. */
 export class RestartScheduler {
-  /** Set while the instance that runs could not be replaced. */
+  /** Set while the running instance could not be replaced. */
   upgrade: Readonly<PendingUpgrade> | undefined;
   private readonly desired: DesiredState;
   private readonly reporter: StatusReporter;
@@ -29,7 +29,6 @@ export class RestartScheduler {
   private dueAt = 0;
   /** No start until something changes. */
   private blocked: { isSpecMissing: boolean } | undefined;
-  /** Whether the next start follows a crash. */
   private isRestart = false;
 
   constructor(desired: DesiredState, reporter: StatusReporter, history: CrashHistory, rules: RestartRules) {
@@ -60,7 +59,7 @@ export class RestartScheduler {
     this.reporter.report('backing_off', 'It is in a crash loop.', this.setDue(leftMs));
   }
 
-  /** The next start happens at once. */
+  /** Makes the next start immediate. */
   reset(): void {
     this.history.forgive();
     this.failedStarts.reset();
@@ -74,7 +73,6 @@ export class RestartScheduler {
     this.blocked = undefined;
   }
 
-  /** Whether the server can be started now that it has changed. */
   isUnblockedSince({ restartPolicy }: HostedServer): boolean {
     if (this.blocked === undefined) return false;
     if (restartPolicy !== this.desired.server.restartPolicy) return true;
@@ -88,7 +86,7 @@ export class RestartScheduler {
     this.clearUpgrade();
   }
 
-  /** Keeps the running instance. If the server has changed, the upgrade is retried later. Returns why it is not replaced. */
+  /** Keeps the running instance, and retries the upgrade later if the server has changed. Returns why it is not replaced. */
   upgradeFailed(run: Run, { message }: SwitchboardError): string {
     const { revision } = this.desired.server;
     const isChange = run.revision !== revision;
@@ -166,7 +164,7 @@ export class RestartScheduler {
     this.desired.restart.settle(this.unavailable(why));
   }
 
-  /** The error for callers that need the server. It says when the next start is. */
+  /** The error for callers that need the server, with the time of the next start. */
   unavailable(why: string): SwitchboardError {
     const leftMs = this.dueAt - performance.now();
     const isScheduled = this.desired.shouldRun && leftMs > 0;
@@ -188,7 +186,7 @@ export class RestartScheduler {
     );
   }
 
-  /** The restart policy allows no start. */
+  /** Called if the restart policy allows no start. */
   private stay(status: 'stopped' | 'failed', how: string, quote: string): void {
     this.blocked = { isSpecMissing: false };
     const isFailure = status === 'failed';

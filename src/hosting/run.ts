@@ -8,19 +8,16 @@ import { type Driver, type Exit, formatBytes, type Instance } from './driver.ts'
 export class Run {
   readonly driver: Driver;
   readonly instance: Instance;
-  /** Of the server when it was started. */
+  /** The server's revision at the start. */
   readonly revision: string;
   readonly limits: Limits;
   readonly lastLines: OutputTail;
   /** Resolves when it exits or is released. Never rejects. */
   readonly ended: Promise<SwitchboardError>;
-  /** Undefined while it runs. */
   exit: Exit | undefined;
-  /** Whether we stop it: then its exit is not a crash. */
+  /** If we stop it, its exit is not a crash. */
   isStopping = false;
-  /** Whether `running` was emitted. */
   isAnnounced = false;
-  /** Whether the MCP handshake is done. */
   isInitialized = false;
   private readonly released = Promise.withResolvers<SwitchboardError>();
 
@@ -45,7 +42,6 @@ export class Run {
     return Math.max(0, Date.now() - this.instance.startedAt.getTime());
   }
 
-  /** Whether another Switchboard can adopt it. */
   get canBeReleased(): boolean {
     return this.driver.survivors !== undefined && this.instance.release !== undefined;
   }
@@ -60,8 +56,8 @@ export class Run {
   }
 
   /**
-   * The pipes belong to the instance, and the next user attaches to the same ones: remove your listeners when you are done,
-   * and do not end or destroy a pipe.
+   * The pipes belong to the instance, and the next user attaches to the same ones: remove your listeners when you are done, and
+   * do not end or destroy a pipe.
    */
   get attachment(): Attachment | undefined {
     const { stdio, url } = this.instance;
@@ -69,7 +65,7 @@ export class Run {
     return url === undefined ? undefined : { kind: 'url', url, ended: this.ended };
   }
 
-  /** `reason` has the last lines of the log, unless the driver knows the reason. */
+  /** `reason` quotes the last log lines, unless the driver knows the reason. */
   describeCrash(exit: Exit): { how: string; reason: string } {
     const lastLines = this.lastLines.text;
     const limit = exit.reason === undefined ? reachedLimit(lastLines, this.limits) : undefined;

@@ -4,22 +4,21 @@ import type { InstanceSpec } from './driver.ts';
 import { HostedLog } from './log.ts';
 import type { RunHistory } from './restart-policy.ts';
 
-/** A registered server. */
 export interface HostedServer {
   id: string;
   name: string;
   project: string;
   /** The provider that the registration names, or that ran it before. */
   provider: Provider | undefined;
-  /** Set if the registration names no provider, and `provider` ran it before. */
+  /** Set if the registration names no provider, and `provider` ran the server before. */
   former?: Former | undefined;
   restartPolicy: RestartPolicy;
   enabled: boolean;
-  /** Called at every start, resolves secrets. Throws a SwitchboardError if one is missing. */
+  /** Resolves secrets at every start. Throws a SwitchboardError if one is missing. */
   spec(): InstanceSpec;
   /** Changes whenever the server must be restarted. */
   revision: string;
-  /** As persisted. Only read when the server is first applied. */
+  /** Only read when the server is first applied. */
   history: RunHistory;
 }
 
@@ -30,12 +29,11 @@ export interface Former {
 export const CHANGED = 'Its configuration was changed.';
 export const DISABLED = 'It is disabled.';
 
-/** What a hosted server should be. `Hosted` changes it, `Reconciler` acts on it. */
+/** `Hosted` changes it, `Reconciler` acts on it. */
 export class DesiredState {
   server: HostedServer;
   /** `remove` can be taken back; `shutdown` and `release` are final. */
   goal: 'run' | 'remove' | 'shutdown' | 'release' = 'run';
-  /** Why it should not run. */
   stopReason: string | undefined;
   readonly restart = new RestartRequest();
 
@@ -62,12 +60,11 @@ export class DesiredState {
   }
 }
 
-/** A restart that a user requested. Requests made before it settles share it. */
+/** A restart requested by a user. Requests made before it settles share it. */
 class RestartRequest {
   private pending: PromiseWithResolvers<void> | undefined;
   private needsStart = false;
 
-  /** Whether a new instance must still be started for it. */
   get isPending(): boolean {
     return this.needsStart;
   }
@@ -172,7 +169,6 @@ export class StatusReporter {
     return this.current.status;
   }
 
-  /** Emits no more events. */
   mute(): void {
     this.isMuted = true;
   }
@@ -185,7 +181,7 @@ export class StatusReporter {
     this.wake();
   }
 
-  /** The quote comes from the log, so it is redacted and is not logged again. */
+  /** The quote comes from the log, so it is already redacted, and is not logged again. */
   warn(what: string, quote = ''): void {
     const shown = this.log.add(what);
     if (!this.isMuted) this.events.warned(`Hosted server "${this.desired.server.name}" ${shown}${quote}`);

@@ -22,7 +22,6 @@ const TIMING: Timing = {
   away: { firstMs: 1_000, maxMs: 10_000 },
 };
 
-/** What is needed to remove the volumes of a removed server. */
 interface Removed {
   server: Pick<HostedServer, 'name' | 'project'> & { provider?: HostedServer['provider'] };
   driver: Driver | undefined;
@@ -30,7 +29,6 @@ interface Removed {
 
 const MAX_REMOVED = 100;
 
-/** Runs the hosted servers. */
 export class Supervisor {
   private readonly drivers: Drivers;
   private readonly events: HostedEvents;
@@ -39,7 +37,6 @@ export class Supervisor {
   private readonly hosted = new Map<string, Hosted>();
   private readonly shuttingDown = new Set<Hosted>();
   private readonly removed = new Map<string, Removed>();
-  /** The last reaping of each driver. */
   private readonly reaping = new Map<Driver, Promise<void>>();
   private hasApplied = false;
   private isOver = false;
@@ -60,8 +57,8 @@ export class Supervisor {
   }
 
   /**
-   * Makes these the servers that run: starts or adopts new ones in parallel, stops those that are missing, and restarts
-   * those with a new revision. Returns at once; events report the results.
+   * Starts or adopts new servers in parallel, stops missing ones, and restarts those with a new revision. Returns at once; events
+   * report the results.
    */
   apply(servers: readonly HostedServer[]): void {
     if (this.isOver) return;
@@ -84,35 +81,33 @@ export class Supervisor {
     return this.hosted.get(id)?.usage();
   }
 
-  /** The same object until the server is removed. */
   log(id: string): HostedLog | undefined {
     return this.hosted.get(id)?.log;
   }
 
   /**
-   * Resolves when the server runs; waits while it starts, or restarts within seconds. Otherwise fails at once, with the time
-   * of the next start as `retryAt` in the error's data, if there is one.
+   * Waits while the server starts, or restarts within seconds. Otherwise rejects at once, with the time of the next start, if
+   * any, as `retryAt` in the error's data.
    */
   async attach(id: string): Promise<Attachment> {
     return this.get(id).attach();
   }
 
-  /** Resets the counters too. Resolves when the new instance is ready, rejects with the reason why it is not. */
+  /** Also resets the counters. Resolves when the new instance is ready, rejects with the reason why it is not. */
   async restart(id: string): Promise<void> {
     return this.get(id).restart();
   }
 
-  /** The MCP handshake with it is done. */
+  /** Call after the MCP handshake. */
   initialized(id: string): void {
     this.hosted.get(id)?.initialized();
   }
 
-  /** The result of the heartbeat. `why` says what delays the handshake, if known. */
+  /** `why` says what delays the handshake, if known. */
   heartbeat(id: string, isResponsive: boolean, why?: string): void {
     this.hosted.get(id)?.heartbeat(isResponsive, why);
   }
 
-  /** Why its volumes cannot be removed now. */
   async volumesUnavailable(id: string): Promise<string | undefined> {
     const { lastDriver, server } = this.get(id);
     try {
@@ -136,13 +131,13 @@ export class Supervisor {
     return (await driver.volumes?.remove(found.server)) ?? [];
   }
 
-  /** Undefined if they are not known now. */
+  /** Undefined if they are unknown now. */
   async volumeNames(id: string): Promise<string[] | undefined> {
     const hosted = this.hosted.get(id);
     return hosted?.lastDriver?.volumes?.list(hosted.server).catch(() => undefined);
   }
 
-  /** Removes the volumes of a server that no longer exists, from all drivers. */
+  /** Tries all drivers, because the server no longer exists. */
   async removeOrphanedVolumes(server: Removed['server']): Promise<string[]> {
     const removed: string[] = [];
     for (const provider of providers) {
@@ -164,7 +159,7 @@ export class Supervisor {
     );
   }
 
-  /** The names of those that `stop` still waits for. */
+  /** The servers that `stop` still waits for. */
   get ending(): string[] {
     return [...this.shuttingDown].map(({ server }) => server.name);
   }
@@ -202,11 +197,11 @@ export class Supervisor {
       if (driver.survivors === undefined || (await driver.unavailable()) !== undefined) return;
       await this.reapOnce(driver);
     } catch {
-      // A driver that cannot be used has nothing to remove, or has already been reported.
+      // An unusable driver has nothing to remove, or has already been reported.
     }
   }
 
-  /** Waits for all drivers, because those that share an engine could reap what another one has just started. */
+  /** Waits for all drivers, because those that share an engine could reap an instance that another one has just started. */
   private async untilReaped(driver: Driver): Promise<void> {
     await Promise.allSettled([this.reapOnce(driver), ...this.reaping.values()]);
   }

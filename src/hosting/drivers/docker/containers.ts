@@ -18,7 +18,7 @@ export interface Inspected {
   NetworkSettings: { Ports: Record<string, { HostIp: string; HostPort: string }[] | null> | null };
 }
 
-/** All containers with these labels: running ones first, then the newest. */
+/** Running ones first, then the newest. */
 export async function listContainers(
   engine: Engine,
   labels: Partial<Record<keyof typeof containerLabels, string>>,
@@ -39,7 +39,7 @@ export function inspectContainer(engine: Engine, id: string, ask: Ask = {}): Pro
   return engine.get<Inspected>(`/containers/${id}/json`, ask);
 }
 
-/** Removes a container, even a running one, and its anonymous volumes. Resolves when it is gone, whoever removed it. */
+/** Also removes a running container, and its anonymous volumes. Resolves when it is gone, even if something else removed it. */
 export async function removeContainer(engine: Engine, id: string): Promise<void> {
   try {
     await engine.delete(`/containers/${id}`, { query: { force: '1', v: '1' } });
@@ -62,7 +62,6 @@ export function isGone(error: unknown): boolean {
   return error instanceof EngineRefusal && error.status === 404;
 }
 
-/** Waits for the exit of a container. */
 export class ExitWaiter {
   /** Rejects if the connection to the engine breaks. */
   readonly exitCode: Promise<number>;
@@ -84,7 +83,7 @@ export class ExitWaiter {
       if (!response.complete || body === '') throw new EngineAway('The engine closed the connection.');
       return (JSON.parse(body) as { StatusCode: number }).StatusCode;
     });
-    // It is awaited later.
+    // Handled where it is awaited.
     this.exitCode.catch(() => {});
   }
 

@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inspectContainer } from './containers.ts';
 import { type Engine, EngineRefusal } from './engine.ts';
 
-/** The share of time that measuring may take: normally, and if a limit may be reached soon. */
+/** The share of time that measuring may take: normally, and near a limit. */
 const SHARE = 1 / 20;
 const URGENT_SHARE = 1 / 2;
 const OFTEN_MS = 100;
-/** The engine may have to walk through many files. */
+/** The engine may have to walk many files. */
 const MEASURING_MS = 120_000;
 
 export interface Disk {
@@ -23,7 +23,6 @@ interface Measurement {
   endedAt: number | undefined;
 }
 
-/** Measures the disk usage of containers and volumes. */
 export class DiskMeter {
   private readonly engine: Engine;
   private last: Measurement | undefined;
@@ -103,9 +102,8 @@ const SELDOM_MS = 5_000;
 /** In bytes per millisecond: 256 MB/s. */
 const FASTEST_WRITER = (256 * 1024 * 1024) / 1_000;
 
-/** Measures the disk usage, because few engines can limit it. The nearer the limit, the more often. */
+/** Measures disk usage, because few engines can limit it; more often near the limit. */
 export class DiskWatch {
-  /** The last measurement. */
   bytes: number | undefined;
   private readonly limit: number;
   private readonly measure: (isUrgent: boolean) => Promise<number>;
@@ -130,7 +128,7 @@ export class DiskWatch {
   private async look(measured: (bytes: number) => void, isUrgent: boolean): Promise<void> {
     const began = performance.now();
     const before = this.bytes ?? 0;
-    // An unavailable engine is noticed elsewhere.
+    // An unavailable engine is detected elsewhere.
     const bytes = await this.measure(isUrgent).catch(() => undefined);
     if (this.isStopped) return;
     if (bytes !== undefined) {

@@ -19,7 +19,7 @@ import { DockerVolumes } from './volumes.ts';
 
 export interface DockerDriverOptions {
   provider: 'gvisor' | 'firecracker' | 'docker';
-  /** The path of its socket, unix://… or tcp://127.0.0.1:2375 */
+  /** A socket path, unix://… or tcp://127.0.0.1:2375 */
   engine: string;
   /** The engine's name of the runtime. If undefined, Firecracker is detected, and Docker uses the engine's default. */
   runtime: string | undefined;
@@ -34,7 +34,7 @@ type Options = ReturnType<typeof containerOptions>;
 /** A sandbox may have to load the image. */
 const START_MS = 120_000;
 const ANSWER_MS = 5_000;
-/** Shorter values are not secrets, and would match everywhere. */
+/** Shorter values are unlikely to be secrets, and would match everywhere. */
 const SHORTEST_SECRET = 4;
 
 /** Runs servers as containers of a Docker engine, plain or in the sandbox of a runtime. */
@@ -46,7 +46,7 @@ export class DockerDriver implements Driver {
   readonly diskMeter: DiskMeter;
   private readonly configuredRuntime: string | undefined;
   private readonly owner: string;
-  /** Whether the engine can limit the disk of a container; false after the first refusal. */
+  /** False after the first refusal. */
   private canLimitDisk = true;
 
   constructor({ provider, engine, runtime, owner, volumeImages }: DockerDriverOptions) {
@@ -102,7 +102,7 @@ export class DockerDriver implements Driver {
     await provideImage(this.engine, image, events.log, signal);
     const volumes = await this.volumes.list(spec);
     signal.throwIfAborted();
-    // From here on requests are not aborted, because what they create must be removed.
+    // Requests are not aborted from here on, because what they create must be removed.
     const options = containerOptions(spec, image, installation);
     try {
       await this.volumes.provide(options.HostConfig.Mounts, spec, events.log);
@@ -166,13 +166,13 @@ export class DockerDriver implements Driver {
       return await ask({ ...options, HostConfig: { ...options.HostConfig, StorageOpt } });
     } catch (error) {
       if (!(error instanceof EngineRefusal) || !/storage.?opt/i.test(error.message)) throw error;
-      // Without quotas its disk usage is measured instead.
+      // Without quotas, disk usage is measured instead.
       this.canLimitDisk = false;
       return ask(options);
     }
   }
 
-  /** Refuses a server that would be killed at once. */
+  /** A server over its limit would be killed at once. */
   private async checkDisk({ limits, name }: InstanceSpec, volumes: string[]): Promise<void> {
     if (volumes.length === 0) return;
     const used = await this.diskMeter.measureNow(volumes).catch(() => 0);

@@ -10,7 +10,7 @@ export class EngineAway extends SwitchboardError {
   }
 }
 
-/** The engine answered with an error. Its message may quote the request. */
+/** Its message may quote the request. */
 export class EngineRefusal extends SwitchboardError {
   readonly status: number;
 
@@ -23,24 +23,23 @@ export class EngineRefusal extends SwitchboardError {
 export interface Ask {
   query?: Record<string, string>;
   body?: unknown;
-  /** Until the answer begins. */
+  /** Until the response begins. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
 
 export interface Hijacked {
   socket: Duplex;
-  /** The first bytes of the stream, which came with the answer. */
+  /** The first bytes of the stream, which arrived with the response. */
   head: Buffer;
 }
 
 const ANSWER_MS = 30_000;
-/** For the whole body. */
 const BODY_MS = 30_000;
 
 /** A client of the Docker API. Paths have no version, because new engines refuse old versions and these calls are stable. */
 export class Engine {
-  /** The socket path or address, for messages. */
+  /** For messages. */
   readonly name: string;
   readonly socketPath: string | undefined;
   private readonly address: Address;
@@ -63,7 +62,7 @@ export class Engine {
     await this.json('DELETE', path, ask);
   }
 
-  /** Resolves when the answer begins. The caller reads the body. */
+  /** Resolves when the response begins. The caller reads the body. */
   async stream(method: string, path: string, ask: Ask = {}): Promise<IncomingMessage> {
     const answer = await this.ask(method, path, ask);
     if (!('response' in answer))
@@ -71,7 +70,7 @@ export class Engine {
     return answer.response;
   }
 
-  /** The raw connection after an HTTP upgrade. */
+  /** Returns the raw connection after an HTTP upgrade. */
   async hijack(path: string, ask: Ask = {}): Promise<Hijacked> {
     const answer = await this.ask('POST', path, ask, { connection: 'Upgrade', upgrade: 'tcp' });
     if ('socket' in answer) return answer;
@@ -188,7 +187,6 @@ async function messageOf(response: IncomingMessage): Promise<string> {
   }
 }
 
-/** Where an engine listens, or why that address cannot be used. */
 type Address =
   | { name: string; connect: { socketPath: string } | { host: string; port: number } }
   | { name: string; problem: string };

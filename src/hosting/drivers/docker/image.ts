@@ -10,7 +10,6 @@ import { type Engine, EngineRefusal } from './engine.ts';
 const STALLED_MS = 120_000;
 const LONGEST_STEP = 1024 * 1024;
 
-/** Pulls the image if the engine does not have it. */
 export async function provideImage(
   engine: Engine,
   image: string,
@@ -116,7 +115,6 @@ export interface PullStep {
 /** The engine reports every few kilobytes, which would flood the log. */
 const EVERY_MS = 2_000;
 
-/** Logs the progress of a pull from time to time. */
 export class PullProgress {
   private readonly say: (line: string) => void;
   private readonly layers = new Map<string, { current: number; total: number; isDone: boolean }>();
@@ -131,7 +129,7 @@ export class PullProgress {
   add({ id, status = '', progressDetail }: PullStep): void {
     if (id === undefined || !/^(Pulling fs layer|Waiting|Downloading|Download|Pull|Already)/.test(status))
       return;
-    // This id is the tag of the image.
+    // Here the id is the tag of the image.
     if (status.startsWith('Pulling from')) return;
     const layer = this.layers.get(id) ?? { current: 0, total: 0, isDone: false };
     this.layers.set(id, layer);

@@ -33,7 +33,7 @@ export interface EngineParts {
   diskMeter: DiskMeter;
 }
 
-/** Attaches to a container. `start` starts it; without it the result is undefined if the container does not run. */
+/** Without `start`, the result is undefined if the container does not run. */
 export async function openInstance(
   { engine, diskMeter }: EngineParts,
   id: string,
@@ -82,7 +82,7 @@ function describeRunning(
 /** For the rest of the output after an exit. */
 const DRAIN_MS = 2_000;
 const ANSWER_MS = 5_000;
-/** For the engine to stop a container, beyond the grace period. */
+/** How much longer than the grace period the engine may take to stop a container. */
 const STOPPING_MS = 15_000;
 
 class DockerInstance implements Instance {
@@ -100,7 +100,6 @@ class DockerInstance implements Instance {
   private waiter: ExitWaiter;
   private isStopping = false;
   private isOver = false;
-  /** Why we killed it. */
   private reason: string | undefined;
 
   constructor(engine: Engine, running: Running, diskMeter: DiskMeter) {
@@ -206,10 +205,10 @@ class DockerInstance implements Instance {
     const { State, Config } = await inspectContainer(this.engine, this.id, { timeoutMs: ANSWER_MS });
     const isGvisor = Config.Labels[containerLabels.provider] === 'gvisor';
     const tooMuch = `used more than its ${formatBytes(this.limits.memoryBytes)} of memory`;
-    // Docker sets it even if the container survived the killed process. gVisor never survives, but may exit with another
-    // code if a different part of it was killed.
+    // Docker also sets it if the container survived the killed process. gVisor never survives, but may exit with another code if
+    // a different part of it was killed.
     if (State.OOMKilled && (code === KILLED || isGvisor)) return tooMuch;
-    // For about one in twenty gVisor sandboxes the engine does not report it.
+    // The engine misses about one in twenty kills of gVisor sandboxes.
     if (code === KILLED && isGvisor && !this.isStopping) return `perhaps it ${tooMuch}`;
     return undefined;
   }
@@ -232,7 +231,6 @@ class DockerInstance implements Instance {
     await removeContainer(this.engine, this.id);
   }
 
-  /** Resolves when its exit was reported, or should have been. */
   private async untilReported(): Promise<void> {
     if (this.isOver) return;
     await Promise.race([this.exited, delay(DRAIN_MS + ANSWER_MS, undefined, { ref: false })]);

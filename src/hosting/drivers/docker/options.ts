@@ -11,7 +11,6 @@ export interface Installation {
   owner: string;
 }
 
-/** Identify our containers. */
 export const containerLabels = {
   owner: 'dev.switchboard.owner',
   provider: 'dev.switchboard.provider',
@@ -25,7 +24,7 @@ export const containerLabels = {
 const TMP = '/tmp';
 const TMP_BYTES = 64 * 1024 * 1024;
 
-/** The request to create a container. It contains secrets, so it must never be shown. */
+/** Contains secrets, so it must never be shown or logged. */
 export function containerOptions(spec: InstanceSpec, image: string, installation: Installation) {
   const options = withoutLabels(spec, image, installation);
   return {
@@ -53,7 +52,7 @@ function withoutLabels(spec: InstanceSpec, image: string, { runtime, provider, o
     ...(spec.command === undefined && spec.args.length === 0 ? {} : { Cmd: [...spec.args] }),
     Env: environment(spec),
     OpenStdin: hasStdio,
-    // Another Switchboard may adopt it, and attach again.
+    // Another Switchboard may adopt the container, and attach again.
     StdinOnce: false,
     AttachStdin: hasStdio,
     AttachStdout: true,
@@ -78,7 +77,7 @@ function withoutLabels(spec: InstanceSpec, image: string, { runtime, provider, o
       Mounts: volumes.map((path) => volumeMount(owner, spec, path)),
       NetworkMode: spec.hasNetwork || port !== undefined ? 'bridge' : 'none',
       ...(port === undefined ? {} : { PortBindings: portBindings(port, hostPort) }),
-      // Its output is MCP messages, which must not be stored.
+      // The output is MCP messages, which must not be stored.
       LogConfig: { Type: 'none', Config: {} },
       // PID 1 ignores SIGTERM by default, and does not reap zombies.
       Init: true,
@@ -93,14 +92,14 @@ export function portBindings(port: number, hostPort: number | undefined) {
   return { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: String(hostPort ?? '') }] };
 }
 
-/** For people; nothing depends on it. */
+/** For people only. */
 export function containerName({ project, name }: InstanceSpec): string {
   const readable = `${project}-${name}`.replace(/[^a-zA-Z0-9_.-]+/g, '-').slice(0, 80);
   return `switchboard-${readable}-${randomBytes(4).toString('hex')}`;
 }
 
 function environment({ environment, port }: InstanceSpec): string[] {
-  // PORT overrides the server's own value, because this is the port that we publish.
+  // PORT overrides the server's own value, because this port is published.
   const all = { ...environment, ...(port === undefined ? {} : { PORT: String(port) }) };
   return Object.entries(all)
     .map(([name, value]) => `${name}=${value}`)

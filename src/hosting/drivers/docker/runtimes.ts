@@ -16,7 +16,6 @@ const WITHOUT_SANDBOX = /^(runc|crun|youki|io\.containerd\.(runc|crun)\..*)$/;
 
 export type Choice = { runtime: string | undefined } | { problem: string };
 
-/** Finds the runtime of a provider. */
 export function chooseRuntime(
   provider: Provider,
   configured: string | undefined,
@@ -40,7 +39,7 @@ export function chooseRuntime(
   return { runtime: name };
 }
 
-/** Not Kata Containers with another hypervisor. */
+/** Excludes Kata Containers with another hypervisor. */
 function isFirecracker(name: string, { path = '', runtimeType = '' }: Runtime): boolean {
   return [name, baseName(path), runtimeType].some((text) => namesFirecracker(text));
 }

@@ -3,7 +3,7 @@ import { LINES_PER_TURN } from '../../../channels/line-pipe.ts';
 import { logLines } from '../../log.ts';
 import type { Engine, Hijacked } from './engine.ts';
 
-/** The stdin, stdout and stderr of a container. They close with the container or the engine. */
+/** They close with the container or the engine. */
 export class ContainerStreams {
   readonly stdio: { input: Writable; output: Readable } | undefined;
   /** Resolves when all streams are closed. */
@@ -65,7 +65,7 @@ export class ContainerStreams {
     return this.hasBroken;
   }
 
-  /** After an exit: reads the rest, even if nobody consumes it. */
+  /** Reads the rest of the output after an exit, even without a consumer. */
   drain(): void {
     this.hasBackpressure = false;
     for (const socket of this.sockets) socket.resume();
@@ -75,7 +75,7 @@ export class ContainerStreams {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Stops reading while nobody consumes stdout, so the container blocks. */
+  /** Stops reading while stdout has no consumer, so that the container blocks. */
   private forward(output: Readable, bytes: Buffer): void {
     if (!output.push(bytes) && this.hasBackpressure) this.sockets[0]!.pause();
   }
@@ -105,7 +105,7 @@ function readFrames(
   return closed;
 }
 
-/** Its end is not passed on, because another Switchboard may adopt the container. */
+/** The end of stdin is not passed on, because another Switchboard may adopt the container. */
 function inputOf(socket: Duplex): Writable {
   const input = new Writable({
     write: (bytes: Buffer, _encoding, done) => void socket.write(bytes, () => done()),
@@ -138,7 +138,6 @@ export class FrameSplitter {
   private readonly handlers: FrameHandlers;
   private readonly header = Buffer.alloc(HEADER_BYTES);
   private headerBytes = 0;
-  /** Remaining bytes of the current frame. */
   private left = 0;
 
   constructor(handlers: FrameHandlers) {

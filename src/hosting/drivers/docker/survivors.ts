@@ -10,7 +10,6 @@ interface SurvivorsOptions extends EngineParts {
   installation: () => Promise<Installation>;
 }
 
-/** Finds the containers that kept running without Switchboard. */
 export class DockerSurvivors implements Survivors {
   private readonly options: SurvivorsOptions;
 

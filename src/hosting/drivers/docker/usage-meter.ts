@@ -8,7 +8,6 @@ interface Stats {
   memory_stats: { usage?: number; stats?: Record<string, number> };
 }
 
-/** Measures CPU and memory of a container. */
 export class UsageMeter {
   private readonly engine: Engine;
   private readonly id: string;

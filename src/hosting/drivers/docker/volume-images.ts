@@ -17,7 +17,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** For formatting, checking and growing a large file system. */
 const LONG_MS = 120_000;
-/** Smaller growth is not worth it. */
 const LEAST_GROWTH = 1024 * 1024;
 /** Keeps the file below the limit until growing is done. */
 const MARGIN_KB = 64;
@@ -30,7 +29,7 @@ const OFTEN_MS = 100;
  * folder, so the engine removes it with the volume.
  */
 export class VolumeImages {
-  /** Without a socket path it is unknown which mounts the engine sees. */
+  /** Without a socket path, the mounts that the engine sees are unknown. */
   private readonly socketPath: string | undefined;
 
   constructor(socketPath: string | undefined) {
@@ -52,7 +51,7 @@ export class VolumeImages {
     const file = await open(unfinished, 'wx', 0o600);
     try {
       await file.truncate(bytes);
-      // A sparse file is all zeros, so nothing must be initialized.
+      // A sparse file is all zeros, so nothing needs to be initialized.
       const extended = `lazy_itable_init=1,lazy_journal_init=1,root_owner=${uid}:${gid}`;
       await runCommand('mkfs.ext4', ['-q', '-F', '-m', '0', '-E', extended, unfinished], {
         timeoutMs: LONG_MS,
@@ -86,7 +85,7 @@ export class VolumeImages {
     if (await isMounted(folder)) await runCommand('umount', ['--lazy', folder]);
   }
 
-  /** Rejects if only root may know. */
+  /** Rejects if only root may look. */
   async exists(folder: string): Promise<boolean> {
     return (await this.sizeOf(folder)) !== undefined;
   }
@@ -135,7 +134,6 @@ async function untilUnused(image: string): Promise<void> {
   }
 }
 
-/** Whether that process sees a mount on the folder. */
 export async function isMounted(folder: string, pid = 'self'): Promise<boolean> {
   // Without root the engine's folders cannot be resolved, but their paths have no links.
   const path = await realpath(folder).catch(() => folder);
@@ -143,7 +141,7 @@ export async function isMounted(folder: string, pid = 'self'): Promise<boolean> 
   return mounts.split('\n').some((line) => withoutEscapes(line.split(' ')[4] ?? '') === path);
 }
 
-/** The processes that listen on a unix socket: the engine, and what opened it for the engine. Empty if not on this machine. */
+/** The engine, and what opened the socket for it. Empty if the listener is not on this machine. */
 async function listenersAt(socketPath: string): Promise<string[]> {
   const wanted = await withoutLinks(socketPath);
   const sockets = await readFile('/proc/net/unix', 'utf8').catch(() => '');
@@ -188,7 +186,7 @@ interface CommandOptions {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** Runs an administrative program without a shell. Returns its stdout. */
+/** Runs a program without a shell. Returns its stdout. */
 function runCommand(
   program: string,
   args: readonly string[],
@@ -198,7 +196,7 @@ function runCommand(
     const options = {
       timeout: timeoutMs,
       killSignal: 'SIGKILL',
-      // Not every PATH has the programs of root. The rest of our environment may be secret.
+      // PATH may lack the programs of root. The rest of our environment may be secret.
       env: { PATH: `${process.env.PATH ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin`, LC_ALL: 'C' },
     } as const;
     execFile(program, args, options, (error, stdout, stderr) => {

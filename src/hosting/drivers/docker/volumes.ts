@@ -13,7 +13,7 @@ const volumeLabels = {
   project: 'dev.switchboard.project',
   name: 'dev.switchboard.name',
   path: 'dev.switchboard.path',
-  /** Set if its content is in an image that must be mounted. */
+  /** Set if the content is in an image that must be mounted. */
   image: 'dev.switchboard.image',
 } as const;
 
@@ -51,7 +51,6 @@ function volumeName(owner: string, { project, name }: VolumeOwner, path: string)
 export interface DockerVolumesOptions {
   engine: Engine;
   owner: string;
-  /** Whether new volumes may be images. */
   hasImages: boolean;
 }
 
@@ -60,7 +59,7 @@ export class DockerVolumes implements Volumes {
   private readonly owner: string;
   private readonly hasImages: boolean;
   private readonly images: VolumeImages;
-  /** Whether the engine can limit volumes; false after the first refusal. */
+  /** False after the first refusal. */
   private hasQuotas = true;
 
   constructor({ engine, owner, hasImages }: DockerVolumesOptions) {
@@ -92,7 +91,7 @@ export class DockerVolumes implements Volumes {
     }
   }
 
-  /** For a running container. Without the mounts its volumes work, but cannot be measured. */
+  /** For a running container, whose volumes work without the mounts but cannot be measured. */
   async mountAgain(server: VolumeOwner, log: Log): Promise<void> {
     for (const volume of (await this.find(server)).filter(hasImage)) {
       await this.images.mount(volume.Mountpoint).catch((error: Error) => {
@@ -142,7 +141,7 @@ export class DockerVolumes implements Volumes {
       await this.images.make(volume.Mountpoint, bytes);
     } catch (error) {
       log(`The size of the volume at ${Target} is measured but not limited: ${(error as Error).message}.`);
-      // Its label would be wrong.
+      // The volume would keep a wrong label.
       await this.images.unmount(volume.Mountpoint).catch(() => {});
       await this.engine.delete(`/volumes/${Name}`);
     }

@@ -11,10 +11,9 @@ export interface E2bDriverOptions extends Account {
   owner: string;
 }
 
-/** Timeout of the check whether E2B can be used. */
 const CHECK_TIMEOUT_MS = 5_000;
 
-/** Runs a server in an E2B sandbox. Its image is the name of an E2B template. */
+/** The image of the server is the name of an E2B template. */
 export class E2bDriver implements Driver {
   readonly provider = 'e2b';
   readonly survivors: E2bSurvivors;

@@ -40,7 +40,7 @@ async function publish(
 ): Promise<LoopbackPort> {
   const token = sandbox.trafficAccessToken;
   const target = {
-    // A self-hosted E2B may have one address for all sandboxes, and selects one by these headers.
+    // A self-hosted E2B may use one address for all sandboxes, and select one by these headers.
     url: process.env.E2B_SANDBOX_URL || `https://${sandbox.getHost(port)}`,
     headers: {
       'E2b-Sandbox-Id': sandbox.sandboxId,
@@ -96,7 +96,7 @@ class E2bInstance implements Instance {
     if (this.removal === undefined && graceMs > 0) {
       const grace = new AbortController();
       const timeout = delay(graceMs, undefined, { signal: grace.signal }).catch(() => {});
-      // If that fails, it ends with its sandbox.
+      // If that fails, the process ends with its sandbox.
       const told = this.parts.process.terminate().then(
         () => timeout,
         () => {},
@@ -127,7 +127,6 @@ class E2bInstance implements Instance {
     return exit;
   }
 
-  /** The stream ended without an exit of the process. */
   private async exitOfBrokenStream(cut: unknown): Promise<Exit> {
     if (this.isReleased || this.removal !== undefined) return killed(undefined);
     try {
@@ -182,14 +181,14 @@ function inputOf(process: SandboxProcess): Writable {
       process.write(bytes).then(() => done(), done);
     },
     final(done) {
-      // It may be gone, or too old to support this.
+      // The process may be gone, or its sandbox too old to support this.
       process.closeInput().then(
         () => done(),
         () => done(),
       );
     },
   });
-  // Its exit is reported elsewhere.
+  // The exit is reported elsewhere.
   input.on('error', () => {});
   return input;
 }

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { InstanceSpec } from '../../driver.ts';
 
-/** The metadata of our sandboxes. */
 export const labels = {
   owner: 'dev.switchboard.owner',
   id: 'dev.switchboard.id',

@@ -9,20 +9,19 @@ type ProcessEvent = NonNullable<(Stream extends AsyncIterable<infer Message> ? M
 type Ended = Extract<ProcessEvent['event'], { case: 'end' }>['value'];
 
 export interface Output {
-  /** Resolves when it can take more. Rejects when `left` is aborted. */
+  /** Resolves when the consumer can take more. Rejects when `left` is aborted. */
   stdout(bytes: Buffer, left: AbortSignal): Promise<void>;
   stderr(bytes: Buffer): void;
 }
 
 /** Identifies the server among the processes of its sandbox. */
 const TAG = 'switchboard';
-/** Seconds. Keeps idle streams open. */
+/** In seconds. Keeps idle streams open. */
 const headers = { 'Keepalive-Ping-Interval': '50' };
 const START_TIMEOUT_MS = 60_000;
 /** A code of the Connect protocol. */
 const UNAUTHENTICATED = 16;
 
-/** A server as a process in a sandbox, and the stream of its output. */
 export class SandboxProcess {
   readonly pid: number;
   private readonly sandbox: Sandbox;
@@ -35,7 +34,6 @@ export class SandboxProcess {
     return SandboxProcess.open(sandbox, (rpc, options) => rpc.start(request, options), signal);
   }
 
-  /** To a running process. */
   static connect(sandbox: Sandbox): Promise<SandboxProcess> {
     const request = { process: { selector: { case: 'tag', value: TAG } } } as const;
     return SandboxProcess.open(sandbox, (rpc, options) => rpc.connect(request, options));
@@ -76,7 +74,7 @@ export class SandboxProcess {
     this.stream = stream;
   }
 
-  /** Resolves with its exit. Rejects if the stream ends without one. */
+  /** Rejects if the stream ends without an exit. */
   async read(output: Output): Promise<Exit> {
     const left = this.stream.signal;
     for (;;) {
@@ -105,7 +103,6 @@ export class SandboxProcess {
     await this.sandbox.commands.run(`kill -TERM ${this.pid}`, { signal: this.stream.signal });
   }
 
-  /** Stops reading, and leaves it running. */
   leave(): void {
     this.stream.abort();
   }

@@ -3,7 +3,6 @@ import { SwitchboardError } from '../../../errors.ts';
 
 export interface Account {
   apiKey: string | undefined;
-  /** Set if E2B is self-hosted. */
   domain: string | undefined;
 }
 

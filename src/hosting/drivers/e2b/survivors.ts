@@ -5,7 +5,6 @@ import { labels, labelsOf } from './options.ts';
 import { SandboxProcess } from './sandbox-process.ts';
 import { type Account, connect, explain, isNotFound } from './sdk.ts';
 
-/** Finds the sandboxes that kept running without Switchboard. */
 export class E2bSurvivors implements Survivors {
   private readonly options: Account & { owner: string };
 
@@ -32,7 +31,7 @@ export class E2bSurvivors implements Survivors {
     );
   }
 
-  /** Undefined if it has just ended. */
+  /** Undefined if it has ended meanwhile. */
   private async connect(
     info: SandboxInfo,
     spec: InstanceSpec,
@@ -60,7 +59,6 @@ export class E2bSurvivors implements Survivors {
     return ids;
   }
 
-  /** All sandboxes of this installation. */
   private async list(): Promise<SandboxInfo[]> {
     const { sdk, connection } = await connect(this.options);
     const { owner } = this.options;

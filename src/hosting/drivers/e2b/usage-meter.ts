@@ -3,12 +3,10 @@ import { SwitchboardError } from '../../../errors.ts';
 import type { Usage } from '../../driver.ts';
 import { explain } from './sdk.ts';
 
-/** How far back to ask for metrics. */
 const WINDOW_MS = 5 * 60_000;
 
 export class UsageMeter {
   private readonly sandbox: Sandbox;
-  /** The time of the newest known metrics. */
   private last: Date | undefined;
 
   constructor(sandbox: Sandbox) {

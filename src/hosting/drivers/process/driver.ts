@@ -7,15 +7,14 @@ import { ProcessInstance } from './instance.ts';
 import { ProcessVolumes } from './volumes.ts';
 
 export interface ProcessDriverOptions {
-  /** The folder of the volumes. */
   home: string;
   /** Lets the next start kill the children if Switchboard is killed. */
   children: ChildRecord;
 }
 
 /**
- * Runs a server as a child process, for development. There is NO isolation: the server has the same access to files and
- * networks as Switchboard, and limits are not enforced.
+ * Runs a server as a child process, for development. There is NO isolation: the server has the same access to files and networks
+ * as Switchboard, and limits are not enforced.
  */
 export class ProcessDriver implements Driver {
   readonly provider = 'process';
@@ -61,7 +60,7 @@ function commandOf({ command, image }: InstanceSpec): string {
   );
 }
 
-/** Our variables override those of the server, which must use this port and these folders. */
+/** Our variables take precedence, because the server must use this port and these folders. */
 function environmentOf(spec: InstanceSpec, folders: Record<string, string>): Record<string, string> {
   return {
     ...spec.environment,

@@ -13,7 +13,6 @@ import { UsageMeter } from './usage-meter.ts';
 /** For the rest of the output after an exit. Another process may keep the pipes open. */
 const DRAIN_MS = 1_000;
 
-/** A child process and its process group. */
 export class ProcessInstance implements Instance {
   readonly id: string;
   readonly startedAt = new Date();
@@ -61,7 +60,7 @@ export class ProcessInstance implements Instance {
 
   private async untilExited(child: ChildProcess, readings: Promise<void>[]): Promise<Exit> {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-    // Its own children must go too.
+    // The rest of its process group must exit too.
     this.ending ??= this.untilGone(DEADLINES.killAfterMs);
     await Promise.race([Promise.all(readings), delay(DRAIN_MS, undefined, { ref: false })]);
     child.stdout?.destroy();

@@ -12,7 +12,6 @@ interface Sum {
 /** USER_HZ, which is 100 on Linux whatever the kernel's clock. */
 const MS_PER_TICK = 10;
 
-/** Measures all processes of a group together. */
 export class UsageMeter {
   private readonly group: number;
   private readonly cpu = new CpuMeter();
@@ -42,7 +41,7 @@ function readProc(group: number): Sum {
   return sum;
 }
 
-/** Includes exited children, or the total would drop with each of them. */
+/** Includes exited children, or the total would drop with each exit. */
 export function parseCpuMs(stat: string): number {
   // The name may contain spaces and parentheses. proc(5) counts fields from 1, and two come before these.
   const afterName = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -5,7 +5,7 @@ import type { InstanceSpec, Volumes } from '../../driver.ts';
 
 type Server = Pick<InstanceSpec, 'name' | 'project'>;
 
-/** Volumes as folders, because nothing can be mounted for a plain process alone. */
+/** Volumes are folders, because nothing can be mounted for a plain process alone. */
 export class ProcessVolumes implements Volumes {
   private readonly root: string;
 
@@ -13,7 +13,7 @@ export class ProcessVolumes implements Volumes {
     this.root = join(home, 'volumes');
   }
 
-  /** Creates missing folders. Returns the folder of each volume path. */
+  /** Returns the folder of each volume path. */
   async open(server: Server, volumes: readonly string[]): Promise<Record<string, string>> {
     const folders = volumes.map((path) => [path, join(this.folderOf(server), fileName(path))] as const);
     for (const [path, folder] of folders) {
