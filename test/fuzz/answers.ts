@@ -3,30 +3,27 @@ import type { RpcMessage } from '../helpers/raw-http.ts';
 import { canariesIn } from './generators/random.ts';
 import type { Exchange, WireAnswer } from './wire.ts';
 
-/** What Switchboard keeps for itself. It stands in the secrets of a project, and must never come out. */
+/** A project secret that must never appear in a response. */
 export const SECRET = 'never-to-be-seen-5f1c';
 
-/** Statuses that are documented: those of the table, of success, and of HTTP itself (Node's own refusals). */
+/** The documented statuses: of the error table, of success, and of Node's own HTTP errors. */
 const statuses = new Set([
   ...[200, 201, 202, 204, 400, 408, 413, 417, 431],
   ...Object.values(errorTable).map(({ http }) => http),
 ]);
 statuses.delete(errorTable.internal.http);
 
-/** What only an exception that nobody caught would say. */
+/** Text that only an uncaught exception would produce. */
 const internals =
   /\bat .{0,200}\.(?:ts|js|mjs):\d+|node:internal|\/(?:src|dist|node_modules)\/|Cannot read prop|is not a function|is not iterable|undefined \(reading|\[object Object\]|ECONN|ENOENT: /;
 
-/**
- * Whose the form of the answers is: `rpc`: ours, JSON-RPC; `relayed`: that of a server that may answer anything, because it is
- * passed on as it is; `api`: JSON, made of what all cases have written.
- */
+/** `rpc`: JSON-RPC of Switchboard; `relayed`: anything, because a server's response is passed on; `api`: JSON with data of all cases. */
 type Form = 'rpc' | 'relayed' | 'api';
 
 /** The cases whose data the client may see. */
 type Own = ReadonlySet<number>;
 
-/** What is wrong with the answers to a case; undefined where nothing is. */
+/** The first problem with the responses to a case. */
 export function wrongIn(
   { answers, malformed, isClosed }: Exchange,
   own: Own,
@@ -42,7 +39,7 @@ export function wrongIn(
   return undefined;
 }
 
-/** What must hold for every answer, whatever was asked. */
+/** The checks for every response. */
 function wrongWith({ status, body }: WireAnswer, own: Own | undefined): string | undefined {
   if (status >= 500 && !statuses.has(status)) return 'an internal error';
   if (!statuses.has(status)) return 'a status that is not documented';
@@ -53,13 +50,13 @@ function wrongWith({ status, body }: WireAnswer, own: Own | undefined): string |
     if (stranger !== undefined) return `data of case ${stranger}`;
   }
   if (status >= 400 && internals.test(text)) return 'internals';
-  // What the API lists repeats what agents said of their own runs.
+  // Lists of the API repeat what agents reported about their runs.
   const isRepeated = own === undefined && status < 400;
   if (!isRepeated && text.includes('"code":"internal"')) return 'an internal error';
   return undefined;
 }
 
-/** The answer to requests with these ids: each has exactly one. */
+/** Each request id must have exactly one response. */
 function wrongForm(answer: WireAnswer, form: Form, ids: string[] | undefined): string | undefined {
   if (form === 'relayed') return undefined;
   const { headers, body, isWhole } = answer;
@@ -79,7 +76,7 @@ function wrongForm(answer: WireAnswer, form: Form, ids: string[] | undefined): s
   return undefined;
 }
 
-/** All messages of JSON-RPC in an answer, of the MCP endpoint. */
+/** All JSON-RPC messages in a response of the MCP endpoint. */
 export function messagesIn({ headers, body, status }: WireAnswer): RpcMessage[] {
   const type = headers['content-type'] ?? '';
   const text = body.toString();
@@ -91,7 +88,7 @@ export function messagesIn({ headers, body, status }: WireAnswer): RpcMessage[] 
   return (Array.isArray(value) ? value : [value]) as RpcMessage[];
 }
 
-/** The data of all whole events, as a browser reads them. */
+/** The data of all complete events, parsed as in browsers. */
 function eventsIn(text: string): string[] {
   const blocks = text.split(/(?:\r\n|\n|\r)(?:\r\n|\n|\r)/).slice(0, -1);
   return blocks
@@ -107,7 +104,7 @@ function eventsIn(text: string): string[] {
 
 function wrongMessage(message: RpcMessage & { jsonrpc?: unknown }): string | undefined {
   const { jsonrpc, method, result, error, id } = message;
-  // The API has errors of its own form.
+  // Errors of the API have their own format.
   if (jsonrpc === undefined && error !== undefined) return undefined;
   if (jsonrpc !== '2.0') return 'no JSON-RPC';
   if (method !== undefined) return typeof method === 'string' ? undefined : 'a method that is no text';
@@ -131,7 +128,7 @@ export function shown(bytes: Buffer, most = 300): string {
   return bytes.length > most ? `${text} … (${bytes.length} bytes)` : text;
 }
 
-/** What came of a case in a word or two, so that it can be counted how far cases come. */
+/** A short outcome to count, which shows how far cases get. */
 export function outcomeOf({ answers, isClosed }: Exchange): string {
   const [answer] = answers;
   if (answer === undefined) return isClosed ? 'closed' : 'left';

@@ -2,14 +2,14 @@ import { caseRandom, weighted } from './generators/random.ts';
 
 export type TargetName = 'front' | 'upstream' | 'api';
 
-/** How often each comes where all are meant: as their speed allows. */
+/** The share of each target in a full run, by its speed. */
 const shares = [
   [75, 'front'],
   [20, 'upstream'],
   [5, 'api'],
 ] as const;
 
-/** Which cases there are, and which target each belongs to. */
+/** Maps case numbers to targets. */
 export class Cases {
   readonly seed: number;
   readonly first: number;
@@ -27,7 +27,7 @@ export class Cases {
     return this.only ?? weighted(caseRandom(this.seed, index, 1), shares);
   }
 
-  /** The indexes of one target, each once, whoever takes them. */
+  /** The case numbers of one target; concurrent lanes share them. */
   *of(target: TargetName): Generator<number, void> {
     for (let index = this.first; index < this.end; index++) {
       if (this.targetOf(index) === target) yield index;

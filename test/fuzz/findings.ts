@@ -1,27 +1,26 @@
-/** A finding, and the case that showed it first. */
 interface Finding {
   what: string;
   times: number;
   index: number | undefined;
 }
 
-/** So many different ones are kept in words. */
+/** Only this many different findings keep their text. */
 const MAX_KEPT = 50;
 
-/** All that was found, the same thing once. */
+/** All findings, without duplicates. */
 export class Findings {
   total = 0;
   private readonly kept = new Map<string, Finding>();
   private readonly commandFor: (index: number) => string;
   private readonly found: (line: string) => void;
 
-  /** `found` is told of each kind once, at once. */
+  /** `found` is called once for each kind. */
   constructor(commandFor: (index: number) => string, found: (line: string) => void = () => {}) {
     this.commandFor = commandFor;
     this.found = found;
   }
 
-  /** `what` begins with what it is; details follow a semicolon. */
+  /** `what` starts with the kind; details follow a semicolon. */
   add(what: string, index?: number): void {
     this.total++;
     const kind = what.split(';')[0]!.replaceAll(/\d+/g, '#');

@@ -12,21 +12,21 @@ import { type Figures, Watch } from './watch.ts';
 
 export interface FuzzOptions {
   seed: number;
-  /** The first case, and the one behind the last. */
+  /** The first case, and the one after the last. */
   first: number;
   end: number;
   target: TargetName | 'all';
-  /** Told of how far it is, now and then, and where each lane is. */
+  /** Reports progress from time to time, with the current case of each lane. */
   progress?: (done: number, underWay: ReadonlyMap<string, number>) => void;
   found?: (line: string) => void;
-  /** Told of all that a case sends and gets. */
+  /** Prints all input and output of a case. */
   tell?: (what: string) => void;
 }
 
 export interface FuzzReport {
   seconds: number;
   done: Record<TargetName, number>;
-  /** What came of the cases: how often each. */
+  /** How often each outcome occurred. */
   outcomes: ReadonlyMap<string, number>;
   figures: Figures | undefined;
   findings: string[];
@@ -38,27 +38,26 @@ const PATIENCE_MS = 10 * 60_000;
 
 const settings = {
   naming: 'always',
-  // Servers that cannot be reached come all the time, through the API: nobody waits for them.
+  // The API keeps adding unreachable servers, so lists must not wait for them.
   discoveryWaitMs: 20,
   keepAliveMs: 1_000,
-  // So many come and never leave that they have to be forgotten soon.
+  // Many sessions are never closed, so they have to be evicted soon.
   maxSessions: 5_000,
   sessionIdleMs: 20_000,
-  // A server that is lost is back at once.
+  // A lost server reconnects at once.
   backoffFirstMs: 1,
   backoffMaxMs: 10,
   breakerFailures: 1_000,
   breakerOpenMs: 1,
   ejectAfter: 0,
-  // No verdict depends on how fast the machine is.
+  // No result depends on the speed of the machine.
   connectTimeoutMs: PATIENCE_MS,
   timeoutMs: PATIENCE_MS,
-  // Nothing is ever asked of anybody outside.
+  // No request leaves the machine.
   chat: { baseUrl: 'http://127.0.0.1:9' },
   hosting: { engine: '/nowhere/docker.sock' },
 };
 
-/** Runs the cases against a Switchboard of its own. */
 export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
   const { seed, first, end, target } = options;
   const only = target === 'all' ? undefined : target;
@@ -88,7 +87,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
         },
       },
     );
-    // Whatever ends this process ends Switchboard.
+    // Switchboard must not outlive this process.
     const end = () => switchboard.process.kill();
     process.once('exit', end);
     switchboard.process.once('exit', () => process.off('exit', end));

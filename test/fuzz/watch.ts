@@ -6,23 +6,23 @@ import { Connections, SoakClient } from '../soak/client.ts';
 import { type Holdings, Monitor } from '../soak/monitor.ts';
 import type { Findings } from './findings.ts';
 
-/** An answer that takes longer does not count: nothing that is done here takes that long on any machine. */
+/** Longer than any operation takes on any machine. */
 const DEADLINE_MS = 10 * 60_000;
 const SETTLE_MS = 90_000;
 const PAUSE_MS = 5;
-/** What may stay open: connections that were used just now. */
+/** Recently used connections may stay open. */
 const MORE_FILES = 24;
-/** What a cache or two may hold. */
+/** Room for caches. */
 const MORE_LIVE_MEGABYTES = 48;
 const MORE_RESIDENT_MEGABYTES = 256;
 const MOST_RESIDENT_MEGABYTES = 1_024;
-/** A single turn of the event loop that computes for so long is no delay of the machine: it is computing time. */
+/** Measured in CPU time, so a busy machine does not matter. */
 const LONGEST_TURN_MS = 1_500;
-/** A case that is not over when the well-behaved client has had so many answers will never be. */
+/** A case that is still open after this many responses to the well-behaved client is stuck. */
 const STUCK_AFTER_ANSWERS = 2_000;
-/** Longer than Switchboard waits for a client that is slow, or sends less than it said it would. */
+/** Longer than Switchboard's timeouts for slow and incomplete requests. */
 const STUCK_AFTER_MS = 150_000;
-/** How /proc counts time. */
+/** The unit of time in /proc. */
 const TICK_MS = 10;
 /** A longer turn of the event loop counts as an endless loop. */
 const ENDLESS_CPU_MS = 60_000;
@@ -35,7 +35,7 @@ export interface Figures {
   longestTurnMs: number;
 }
 
-/** Looks at Switchboard from all sides while cases run: as a client that behaves, from inside, and from outside. */
+/** Monitors Switchboard while cases run: as a well-behaved client, from inside and from outside. */
 export class Watch implements AsyncDisposable {
   private readonly switchboard: RunningSwitchboard;
   private readonly monitor: Monitor;
@@ -56,7 +56,7 @@ export class Watch implements AsyncDisposable {
     switchboard.process.stderr!.on('data', (chunk: Buffer) => findings.add(`stderr; ${chunk.toString()}`));
   }
 
-  /** Begins to call, and notes what is held before the cases. */
+  /** Starts to call, and records the resources in use before the cases. */
   async start(): Promise<void> {
     this.client = await SoakClient.open(0, this.connections, (what) => this.findings.add(what));
     for (let count = 0; count < 50; count++) await this.call();
@@ -65,7 +65,7 @@ export class Watch implements AsyncDisposable {
     this.calling = this.callOnAndOn();
   }
 
-  /** Rejects when a case does not end although the client that behaves is answered on and on, or Switchboard has ended. */
+  /** Rejects when a case is stuck while the well-behaved client gets responses, or when Switchboard has exited. */
   async stuck(underWay: ReadonlyMap<string, number>): Promise<never> {
     const since = new Map<string, { index: number; calls: number; time: number }>();
     let answered = { calls: this.calls, cpuMs: 0 };
@@ -94,7 +94,7 @@ export class Watch implements AsyncDisposable {
     }
   }
 
-  /** To be asked once all cases are over. */
+  /** Call this after the last case. */
   async finish(): Promise<Figures> {
     this.isOver = true;
     await this.calling;
@@ -124,7 +124,7 @@ export class Watch implements AsyncDisposable {
     await this.connections[Symbol.asyncDispose]();
   }
 
-  /** What Switchboard has said. None of it is kept: hostile servers give it much to say. */
+  /** Drains the output of Switchboard without keeping it, because hostile servers cause a lot. */
   private hear(): void {
     for (const { event, message } of this.switchboard.events.splice(0)) {
       if (event === 'warning' && String(message).includes('internal error'))

@@ -5,28 +5,27 @@ export interface WireAnswer {
   status: number;
   headers: Record<string, string>;
   body: Buffer;
-  /** False where the connection was closed in the middle, or the stream goes on. */
+  /** False if the connection closed in the middle, or the stream is still open. */
   isWhole: boolean;
 }
 
-/** What came back for a case. */
 export interface Exchange {
   answers: WireAnswer[];
   isClosed: boolean;
-  /** What came and is no answer of HTTP. */
+  /** Bytes that are no HTTP response. */
   malformed: string | undefined;
 }
 
 interface Wanted {
   pieces: readonly Buffer[];
-  /** One for each answer; undefined: all that comes until the connection is closed. */
+  /** One for each response; undefined: read until the connection closes. */
   isHead: readonly boolean[] | undefined;
   /** Does not wait for the end of an event stream. */
   isEndless: boolean;
   leaves: boolean;
 }
 
-/** One connection at a time, opened anew where the last one was closed. Bytes go out as they are, cut as they are. */
+/** One connection at a time, reopened when it closes. Sends bytes exactly as they are split. */
 export class Wire {
   private readonly port: number;
   private socket: Socket | undefined;
@@ -66,7 +65,7 @@ export class Wire {
     await over;
     socket.off('data', take);
     socket.off('close', close);
-    // What is left of a stream that goes on.
+    // The rest of an open stream.
     if (!isClosed) reader.closed();
     return { answers: reader.answers, isClosed, malformed: reader.malformed };
   }
@@ -92,11 +91,11 @@ export class Wire {
   }
 }
 
-/** Reads answers strictly: what a careful client would not take is malformed. */
+/** Parses responses strictly: anything that a careful client would reject is malformed. */
 class AnswerReader {
   readonly answers: WireAnswer[] = [];
   malformed: string | undefined;
-  /** Whether the other side said that it closes the connection. */
+  /** Whether the server announced that it closes the connection. */
   closes = false;
   private readonly isHead: readonly boolean[] | undefined;
   private unread: Buffer = Buffer.alloc(0);
@@ -111,7 +110,7 @@ class AnswerReader {
     return this.isHead !== undefined && this.answers.length >= this.isHead.length && this.head === undefined;
   }
 
-  /** An event stream has begun, and something of it is here. */
+  /** Whether an event stream has started and delivered data. */
   get isStreaming(): boolean {
     return this.head?.headers['content-type']?.startsWith('text/event-stream') ?? false;
   }
@@ -138,7 +137,7 @@ class AnswerReader {
     this.head = undefined;
   }
 
-  /** True where there may be more to read. */
+  /** True if there may be more to read. */
   private step(): boolean {
     if (this.head === undefined) return this.readHead();
     const { headers } = this.head;

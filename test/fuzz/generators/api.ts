@@ -2,7 +2,6 @@ import type { Random } from '../../soak/random.ts';
 import { mutate } from './mutations.ts';
 import { weighted } from './random.ts';
 
-/** The parts of the OpenAPI document that requests are made of. */
 interface Schema {
   $ref?: string;
   type?: string;
@@ -33,14 +32,14 @@ export interface Document {
 
 export interface ApiCase {
   operationId: string;
-  /** Statuses that the document has for success; undefined where the method is another one. */
+  /** Documented success statuses; undefined if the method is not documented. */
   statuses: number[] | undefined;
   bytes: Buffer;
   isEndless: boolean;
   what: string;
 }
 
-/** Names that are met again, so that cases find what other cases have made. */
+/** Reused names, so that cases find what others have created. */
 const names: Record<string, string[]> = {
   project: ['default', 'web', 'files', 'nobody'],
   name: ['github', 'files', 'spare', 'nobody'],
@@ -82,7 +81,7 @@ const oddValues: unknown[] = [
 
 const secretReference = '$'.concat('{TOKEN}');
 
-/** What fits the fields that decide how far a request comes. No command is one that runs; no address leads outside. */
+/** Valid values for the fields that decide how far a request gets. No command runs, and no address is external. */
 const fitting: Record<string, readonly unknown[]> = {
   name: ['github', 'files', 'web', 'kit'],
   command: ['switchboard-no-such-program'],
@@ -169,7 +168,7 @@ export class ApiGenerator {
     ])();
   }
 
-  /** A value that fits the schema, or nearly. */
+  /** A value that matches the schema, or nearly. */
   private value(random: Random, schema: Schema, key: string, depth: number): unknown {
     const known = fitting[key];
     if (known !== undefined && random.chance(0.85)) return random.pick(known);
@@ -200,7 +199,7 @@ export class ApiGenerator {
         return random.chance(0.5);
       case 'null':
         return null;
-      // Whatever may run a program or reach out is told by what fits.
+      // Fields that may run a program or open a connection take only values from `fitting`.
       default:
         return key in fitting
           ? random.pick(fitting[key]!)
@@ -225,7 +224,7 @@ export class ApiGenerator {
   }
 }
 
-/** What is written through the API is everybody's to see. */
+/** Data written through the API is visible to all. */
 function withoutCanaries(bytes: Buffer): Buffer {
   return Buffer.from(bytes.toString('latin1').replaceAll(/canary-\d+-[\da-z]+\./g, ''), 'latin1');
 }

@@ -1,10 +1,10 @@
 import type { Random } from '../../soak/random.ts';
 import { weighted } from './random.ts';
 
-/** No more writes than this for one case; what is left goes out in one piece. */
+/** The maximum number of writes per case; the rest is sent in one piece. */
 const MAX_PIECES = 400;
 
-/** The same bytes, cut anywhere: most often not at all, sometimes into single bytes. */
+/** Splits the bytes anywhere: usually not, sometimes into single bytes. */
 export function cut(random: Random, bytes: Buffer): Buffer[] {
   const most = weighted(random, [
     [70, bytes.length],
@@ -26,7 +26,7 @@ export function cut(random: Random, bytes: Buffer): Buffer[] {
 const extensions = ['', '', '', ';a', ';name=value', ';q="a;b"', `;${'x'.repeat(300)}`];
 const trailers = ['', '', '', 'X-Trailer: yes\r\n', 'Mcp-Session-Id: trailed\r\nA: b\r\n'];
 
-/** A body in chunks of HTTP, with all that is allowed there. */
+/** A chunked body with every allowed variation. */
 export function chunkedBody(random: Random, body: Buffer): Buffer {
   const most = weighted(random, [
     [50, body.length + 1],
@@ -46,7 +46,7 @@ export function chunkedBody(random: Random, body: Buffer): Buffer {
   return Buffer.concat(parts);
 }
 
-/** A body in chunks that no parser should take. */
+/** A chunked body that every parser should reject. */
 export function brokenChunks(random: Random, body: Buffer): Buffer {
   const size = body.length.toString(16);
   const text = body.toString('latin1');

@@ -4,7 +4,6 @@ import { type Body, generateBody } from './messages.ts';
 import { type Header, oddHeader } from './odd-headers.ts';
 import { someBytes, weighted } from './random.ts';
 
-/** Whom a request is from, and to where. */
 export interface Sender {
   host: string;
   session: string | undefined;
@@ -14,15 +13,15 @@ export interface Sender {
 export interface HttpCase {
   bytes: Buffer;
   what: string;
-  /** How the answers are told apart: each request has exactly one, in order. Undefined: nobody can tell where they end. */
+  /** Each request has exactly one response, in order. Undefined if the request boundaries are ambiguous. */
   requests: { isHead: boolean; ids: string[] | undefined }[] | undefined;
-  /** Whether an answer may be a stream that does not end. */
+  /** Whether a response may be an endless stream. */
   isEndless: boolean;
-  /** Whether the client goes away without waiting for an answer. */
+  /** Whether the client disconnects without waiting for a response. */
   leaves: boolean;
 }
 
-/** A case for the front: mostly whole requests, so that what they say is read too. */
+/** A case for the client endpoints: mostly valid HTTP, so that the body is parsed too. */
 export function generateHttp(random: Random, index: number, sender: Sender): HttpCase {
   return weighted(random, [
     [66, single],
@@ -136,7 +135,7 @@ const paths = [
   ],
 ];
 
-/** A request that is whole, and odd in its head. */
+/** A complete request with an odd head. */
 function odd(random: Random, index: number, sender: Sender): HttpCase {
   const method = random.pick(methods);
   const path = random.chance(0.02) ? `/mcp/${'p'.repeat(random.below(20_000))}` : random.pick(paths);
@@ -153,7 +152,7 @@ function odd(random: Random, index: number, sender: Sender): HttpCase {
   const headers = usual.filter(() => !random.chance(0.1));
   for (let count = 1 + random.below(3); count > 0; count--) {
     const header = oddHeader(random, index);
-    // It replaces what is usual, or stands beside it.
+    // Replaces the usual header, or duplicates it.
     if (random.chance(0.5)) {
       const at = headers.findIndex(([name]) => name.toLowerCase() === header[0].toLowerCase());
       if (at !== -1) headers.splice(at, 1);
@@ -174,7 +173,7 @@ function odd(random: Random, index: number, sender: Sender): HttpCase {
   };
 }
 
-/** Requests with ambiguous ends, or that end too early. */
+/** Requests with ambiguous boundaries, or that end too early. */
 function broken(random: Random, index: number, sender: Sender): HttpCase {
   const body = generateBody(random, index);
   const whole = post(random, sender, body, []);

@@ -16,10 +16,10 @@ export function isListMethod(method: string): method is ListMethod {
   return method in kinds;
 }
 
-/** A server never gives more pages than this: what it would cost the server itself is not what is looked for. */
+/** The maximum number of pages, because the cost to the server itself is not under test. */
 const MAX_PAGES = 40;
 
-/** The result of a request for a page, as JSON that may be broken. `page` counts from 0. */
+/** The result of a list request, as possibly malformed JSON. `page` counts from 0. */
 export function listPage(random: Random, index: number, method: ListMethod, page: number): string {
   const count = weighted(random, [
     [3, 0],

@@ -5,9 +5,9 @@ import { canaryOf, weighted } from './random.ts';
 export interface Body {
   bytes: Buffer;
   headers: [string, string][];
-  /** The ids, as JSON, of all requests in it that have to be answered; undefined where nobody can tell. */
+  /** The ids, as JSON, of all requests that require a response; undefined if ambiguous. */
   ids: string[] | undefined;
-  /** Whether its answer may be a stream that does not end. */
+  /** Whether the response may be an endless stream. */
   isEndless: boolean;
   what: string;
 }
@@ -17,7 +17,7 @@ interface Parts {
   params: string | undefined;
 }
 
-/** What is asked in a sound message: methods with params that fit, as JSON. `tools` are what may be called. */
+/** Generates the method and params of a valid message, as JSON. */
 type Ask = (random: Random, index: number) => Parts;
 
 const asks: readonly (readonly [number, Ask])[] = [
@@ -123,7 +123,7 @@ function idText(random: Random, index: number): string {
   ]);
 }
 
-/** A message, sound or nearly so, of either era. */
+/** A valid or nearly valid message of either era. */
 export function generateBody(random: Random, index: number): Body {
   return weighted(random, [
     [45, sound],

@@ -34,7 +34,7 @@ const values = [
   '/* */1',
 ];
 
-/** Written as latin1: a character is a byte. */
+/** In latin1, so that a character is a byte. */
 const mutations: Record<string, Mutation> = {
   'a key twice': (random, text) => text.replace('{', `{"${random.pick(keys)}":${random.pick(values)},`),
   'a key twice, at the end': (random, text) =>
@@ -112,7 +112,7 @@ const mutations: Record<string, Mutation> = {
 };
 const names = Object.keys(mutations);
 
-/** One to three things wrong with the bytes. */
+/** Applies one to three mutations to the bytes. */
 export function mutate(random: Random, bytes: Buffer, index: number): Mutated {
   let text = bytes.toString('latin1');
   const done: string[] = [];

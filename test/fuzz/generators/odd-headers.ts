@@ -3,7 +3,7 @@ import { canaryOf } from './random.ts';
 
 export type Header = readonly [string, string];
 
-/** A header that means something to Switchboard, to Node or to browsers, and says something odd. */
+/** A header that matters to Switchboard, Node or browsers, with an odd value. */
 export function oddHeader(random: Random, index: number): Header {
   const canary = canaryOf(index);
   return random.pick<() => Header>([

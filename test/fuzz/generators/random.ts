@@ -1,6 +1,6 @@
 import { Random } from '../../soak/random.ts';
 
-/** The numbers that one case is made of: the same for the same seed and index, whatever ran before. */
+/** The random numbers of one case, which depend only on the seed and the index. */
 export function caseRandom(seed: number, index: number, salt = 0): Random {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 15) ^ Math.imul(salt, 0x27d4eb2f), 0x2c1b3c6d);
@@ -9,7 +9,7 @@ export function caseRandom(seed: number, index: number, salt = 0): Random {
 
 type Weighted<Item> = readonly (readonly [weight: number, item: Item])[];
 
-/** One of the items; one of twice the weight comes twice as often. */
+/** A random item; twice the weight makes it twice as frequent. */
 export function weighted<Item>(random: Random, items: Weighted<Item>): Item {
   let left = random.fraction() * items.reduce((sum, [weight]) => sum + weight, 0);
   for (const [weight, item] of items) {
@@ -25,7 +25,7 @@ export function someBytes(random: Random, length: number): Buffer {
   return bytes;
 }
 
-/** What other clients must never see; the index says whose it is. */
+/** Text that other clients must never see; the index identifies its case. */
 export function canaryOf(index: number): string {
   return `canary-${index}-${markOf(index)}.`;
 }
@@ -37,7 +37,7 @@ export function canariesIn(text: string): number[] {
     .map(([, index]) => Number(index));
 }
 
-/** Without it a case that is cut and put together anew could name another. */
+/** A checksum, so that cutting and joining a canary does not produce that of another case. */
 function markOf(index: number): string {
   return (Math.imul(index + 1, 2_654_435_761) >>> 0).toString(36);
 }

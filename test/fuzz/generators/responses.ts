@@ -5,11 +5,11 @@ import { answerText, falseText, HOSTILE_MARK, type Mood, streamText } from './ss
 
 export interface RawResponse {
   bytes: Buffer;
-  /** Whether the connection is closed behind it. */
+  /** Whether the connection is closed after it. */
   closes: boolean;
 }
 
-/** The answer of a server over streamable HTTP to a call. */
+/** The response of a streamable HTTP server to a call. */
 export function generateResponse(random: Random, index: number, id: string, mood: Mood): RawResponse {
   if (mood === 'hostile' && random.chance(0.4)) return broken(random, id);
   const isStream = random.chance(0.6);
@@ -54,7 +54,7 @@ function framed(random: Random, headers: string, body: Buffer): RawResponse {
   ])();
 }
 
-/** What no server should answer. */
+/** A response that no server should send. */
 function broken(random: Random, id: string): RawResponse {
   const body = Buffer.from(falseText(random, id));
   const status = random.pick([
@@ -100,7 +100,7 @@ function broken(random: Random, id: string): RawResponse {
   return { bytes: Buffer.isBuffer(text) ? text : Buffer.from(text, 'latin1'), closes };
 }
 
-/** JSON with line ends between its parts, which mean something where it becomes an event. */
+/** JSON with line breaks between its tokens, which are significant inside an event. */
 function spread(random: Random, text: string): string {
   const end = random.pick(['', '', '\n', '\r\n', '\r', '\n\n', '\r\r']);
   return end === ''

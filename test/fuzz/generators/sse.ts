@@ -2,13 +2,13 @@ import type { Random } from '../../soak/random.ts';
 import { mutate } from './mutations.ts';
 import { canaryOf, someBytes, weighted } from './random.ts';
 
-/** `odd`: what is right and looks strange, so that the answer has to arrive. `hostile`: anything. */
+/** `odd`: valid but unusual, so the response has to arrive. `hostile`: anything. */
 export type Mood = 'odd' | 'hostile';
 
-/** Stands in all that a hostile server says: nobody who has not called it may ever see it. */
+/** Part of all output of a hostile server: only its callers may see it. */
 export const HOSTILE_MARK = 'hostile-mark';
 
-/** The answer of a server to the request with this id (as JSON). */
+/** The response of a server to the request with this id (as JSON). */
 export function answerText(random: Random, index: number, id: string, mood: Mood): string {
   const text = mood === 'odd' ? canaryOf(index) : HOSTILE_MARK;
   const members = [
@@ -20,7 +20,7 @@ export function answerText(random: Random, index: number, id: string, mood: Mood
   return `{${members.join(random.pick([',', ' , ']))}}`;
 }
 
-/** Something else that a server may say before it answers. */
+/** Another message that a server may send before its response. */
 function asideText(random: Random, mood: Mood): string {
   const mark = mood === 'odd' ? '' : HOSTILE_MARK;
   return random.pick([
@@ -37,7 +37,7 @@ function asideText(random: Random, mood: Mood): string {
   ]);
 }
 
-/** What is no answer, or not this one's. */
+/** A message that is no response to this request. */
 export function falseText(random: Random, id: string): string {
   return random.pick([
     `{"jsonrpc":"2.0","id":"${id.replaceAll('"', '')}","result":{"content":[],"m":"${HOSTILE_MARK}"}}`,
@@ -65,7 +65,7 @@ export function falseText(random: Random, id: string): string {
   ]);
 }
 
-/** One event with this data, with fields in any order and any kind of line end. */
+/** One event with this data, with fields in any order and any kind of line break. */
 function eventText(random: Random, data: string, mood: Mood): string {
   const ends = random.pick([['\n'], ['\r\n'], ['\r'], ['\n', '\r\n']]);
   const end = () => random.pick(ends);
@@ -92,13 +92,13 @@ function eventText(random: Random, data: string, mood: Mood): string {
   return lines.map((line) => `${line}${end()}`).join('') + end();
 }
 
-/** JSON may be broken between its parts: the lines of data are joined by line feeds. */
+/** JSON may be split between its tokens, because data lines are joined by line feeds. */
 function splitData(random: Random, data: string): string[] {
   if (!random.chance(0.2)) return [data];
   return data.replace(/,"(jsonrpc|id|result)"/g, ',\n"$1"').split('\n');
 }
 
-/** A stream of events that answers, or, where it is hostile, may do anything. */
+/** An event stream with the response, or with anything if it is hostile. */
 export function streamText(random: Random, index: number, id: string, mood: Mood): Buffer {
   let text = random.chance(0.2) ? '\ufeff' : '';
   if (random.chance(0.2))
@@ -126,7 +126,7 @@ export function streamText(random: Random, index: number, id: string, mood: Mood
   ])();
 }
 
-/** What a server over stdio writes for a call. */
+/** The output of a stdio server for a call. */
 export function linesText(random: Random, index: number, id: string, mood: Mood): Buffer {
   const lines: string[] = [];
   for (

@@ -12,12 +12,11 @@ interface Asked {
   params?: { protocolVersion?: string; cursor?: string; arguments?: { case?: number } };
 }
 
-/** What a server is, and what it is told. */
 export interface HostileTerms {
   seed: number;
   transport: 'http' | 'sse';
   mood: Mood;
-  /** Whether it tells when its lists have changed. */
+  /** Whether it announces changes of its lists. */
   isChanging?: boolean;
   tell: ((what: string) => void) | undefined;
 }
@@ -25,14 +24,14 @@ export interface HostileTerms {
 const everything =
   '{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},"logging":{}}';
 
-/** A server over HTTP, made of sockets so that every byte of it can be wrong. What it answers to a call, the call says: its case. */
+/** An HTTP server on raw sockets, so that any byte can be wrong. The case number in a call decides the response. */
 export class HostileHttp implements AsyncDisposable {
   /** The case whose lists it has; undefined: it has one tool. */
   listCase: number | undefined;
   private readonly terms: HostileTerms;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
-  /** Where it speaks by itself; over the older transport, all that it says. */
+  /** Its notification stream; over the older transport, all of its output. */
   private stream: Socket | undefined;
   private asked = () => {};
   private pages = 0;
@@ -53,7 +52,7 @@ export class HostileHttp implements AsyncDisposable {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/mcp`;
   }
 
-  /** Settles when the tools of the case have been asked for; false where nobody listens just now. */
+  /** Settles when the tools of the case have been listed; false if no client is connected. */
   async change(index: number): Promise<boolean> {
     const { stream } = this;
     if (stream === undefined || stream.destroyed) return false;
@@ -169,7 +168,7 @@ export class HostileHttp implements AsyncDisposable {
     const { seed, mood, transport } = this.terms;
     const random = caseRandom(seed, index, 3);
     if (transport === 'sse') {
-      // Several answers share the stream: each is whole, so that it spoils no other.
+      // Several responses share the stream, so each is complete to keep the others intact.
       const bytes = streamText(random, index, id, mood);
       this.tell(bytes);
       const whole = mood === 'odd' && bytes[0] === 0xef ? bytes.subarray(3) : bytes;

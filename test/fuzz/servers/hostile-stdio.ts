@@ -1,4 +1,4 @@
-/** A server over stdio that answers a call as its case says. Arguments: the seed, and the mood. */
+/** A stdio server that responds to a call as its case says. Arguments: the seed, and the mood. */
 import { createInterface } from 'node:readline';
 import { cut } from '../generators/chunkings.ts';
 import { caseRandom } from '../generators/random.ts';
@@ -12,7 +12,7 @@ interface Asked {
   params?: { protocolVersion?: string; arguments?: { case?: number } };
 }
 
-/** One answer after the other: a line that was begun is finished before the next one. */
+/** Responses are written in sequence, so that lines do not mix. */
 let writing = Promise.resolve();
 
 createInterface({ input: process.stdin })

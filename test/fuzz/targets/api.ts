@@ -13,7 +13,7 @@ export interface PreparedApi {
   cleanUp(): Promise<void>;
 }
 
-/** Reads the document, and plants a secret that nobody must see. */
+/** Reads the OpenAPI document, and plants a secret that must never appear. */
 export async function prepareApi({ port }: Ground): Promise<PreparedApi> {
   const base = `http://127.0.0.1:${port}/api/v1`;
   const ask = async (method: string, path: string, body?: object): Promise<unknown> => {
@@ -50,7 +50,7 @@ export async function prepareApi({ port }: Ground): Promise<PreparedApi> {
   };
 }
 
-/** Sends requests to the API that its own document describes, or nearly. */
+/** Sends requests to the API that match its document, or nearly. */
 export async function fuzzApi(ground: Ground, { generator }: PreparedApi): Promise<void> {
   const { cases, findings, tell, underWay, done, port } = ground;
   const wires = Array.from({ length: LANES }, () => new Wire(port));
@@ -75,7 +75,7 @@ export async function fuzzApi(ground: Ground, { generator }: PreparedApi): Promi
   for (const wire of wires) wire.drop();
 }
 
-/** Success as the document says, or an error of the table with its status. */
+/** A documented success, or an error of the table with its status. */
 function wrongForm(
   { status, headers, body }: WireAnswer,
   statuses: readonly number[] | undefined,
@@ -88,7 +88,7 @@ function wrongForm(
   const { error } = (parsed(body.toString()) ?? {}) as { error?: { code?: unknown; message?: unknown } };
   if (typeof error?.message !== 'string') return `an error of another form; ${shown(body)}`;
   const isKnown = typeof error.code === 'string' && error.code in errorTable;
-  // Heads that are no HTTP at all are refused before they come to the API.
+  // Invalid HTTP is rejected before it reaches the API.
   return isKnown || typeof error.code === 'number'
     ? undefined
     : `an error that is not in the table; ${shown(body)}`;

@@ -9,7 +9,7 @@ import { type Ground, inLanes } from './target.ts';
 const LANES = 16;
 const versions = ['2025-11-25', '2025-03-26', '2025-06-18', '2025-03-26'];
 
-/** Sends generated requests to the endpoints for clients, each lane as a client of its own. */
+/** Sends generated requests to the client endpoints, each lane as its own client. */
 export async function fuzzFront(ground: Ground): Promise<void> {
   const lanes = Array.from({ length: LANES }, (_, number) => new Lane(ground, number));
   await inLanes(LANES, ground.cases.of('front'), (lane, index) => lanes[lane]!.run(index));
@@ -21,7 +21,7 @@ class Lane {
   private readonly wire: Wire;
   private readonly number: number;
   private session: string | undefined;
-  /** The cases of its session: what came of them may come again. */
+  /** The cases of its session, whose data it may see again. */
   private own = new Set<number>();
 
   constructor(ground: Ground, number: number) {
@@ -53,7 +53,7 @@ class Lane {
     underWay.delete(`front ${this.number}`);
     for (const { status, body } of exchange.answers) {
       tell?.(`→ HTTP ${status} ${shown(body, 2_000)}`);
-      // It was ended, by itself or by this case.
+      // The session has expired, or this case has deleted it.
       if (status === 404 || made.bytes.indexOf('DELETE') !== -1) this.session = undefined;
     }
     const wrong = wrongIn(exchange, this.own, ids);
@@ -65,7 +65,7 @@ class Lane {
     this.wire.drop();
   }
 
-  /** Undefined where there are too many sessions already. */
+  /** Undefined if there are too many sessions. */
   private async open(): Promise<string | undefined> {
     const body = Buffer.from(JSON.stringify(initialize(versions[this.number % versions.length])));
     const head = `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${this.ground.port}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n`;

@@ -1,20 +1,19 @@
 import type { Cases } from '../cases.ts';
 import type { Findings } from '../findings.ts';
 
-/** What every target is given. */
 export interface Ground {
   port: number;
   cases: Cases;
   findings: Findings;
   /** Reports a finished case and its outcome. */
   done(index: number, outcome: string): void;
-  /** Prints what a case sends and gets; only where one is run again. */
+  /** Prints the input and output of a case that is repeated. */
   tell: ((what: string) => void) | undefined;
-  /** The case that each lane is at. */
+  /** The current case of each lane. */
   underWay: Map<string, number>;
 }
 
-/** Many at once, each taking the next case when it is done with one. */
+/** Runs concurrent lanes, each of which takes the next free case. */
 export async function inLanes(
   lanes: number,
   indexes: Iterator<number, void>,

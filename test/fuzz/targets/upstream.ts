@@ -11,7 +11,7 @@ import { type Ground, inLanes } from './target.ts';
 const LANES = 48;
 const LIST_SERVERS = 4;
 const CHANGING_SERVERS = 4;
-/** Hostile servers often answer nothing, and there are many cases: calls to them end soon. */
+/** Hostile servers often do not respond, so a short timeout keeps the run short. */
 const HOSTILE_TIMEOUT_MS = 250;
 
 const shares = [
@@ -22,14 +22,14 @@ const shares = [
   [8, 'hostile-sse'],
   [8, 'hostile-stdio'],
   [4, 'lists'],
-  // Each is asked for its lists a few times a second at most.
+  // Their lists are requested only a few times a second.
   [0.5, 'changing'],
 ] as const;
 
 export class HostileServers implements AsyncDisposable {
-  /** Those whose lists are read when they are tried out. */
+  /** Servers whose lists are read by server tests. */
   readonly lists: readonly HostileHttp[];
-  /** Those whose lists are part of what all clients see. */
+  /** Servers whose lists all clients see. */
   readonly changing: readonly HostileHttp[];
   private readonly callable: Readonly<Record<string, HostileHttp>>;
   private readonly seed: number;
@@ -91,7 +91,7 @@ export class HostileServers implements AsyncDisposable {
     };
   }
 
-  /** Has every server called once by a client of this target: what they say is for nobody else then. */
+  /** Calls every server once from this target, so that their later output belongs to its clients only. */
   async warmUp(ground: Ground): Promise<void> {
     const lane = new Lane(ground, 0);
     await lane.open();
@@ -115,7 +115,7 @@ function termsOf(mood: Mood): object {
     : { ...slots, timeoutMs: HOSTILE_TIMEOUT_MS, maxTimeoutMs: HOSTILE_TIMEOUT_MS };
 }
 
-/** Calls servers that answer as each case says, and has lists read that are as a case says. */
+/** Calls servers that respond as each case says, and reads lists as each case says. */
 export async function fuzzUpstream(ground: Ground, servers: HostileServers): Promise<void> {
   const lanes = Array.from({ length: LANES }, (_, number) => new Lane(ground, number));
   const idle = new Idle(servers.lists);
@@ -139,7 +139,7 @@ export async function fuzzUpstream(ground: Ground, servers: HostileServers): Pro
   for (const lane of lanes) lane.close();
 }
 
-/** Servers that handle one case at a time; other cases wait. */
+/** A pool of servers that handle one case at a time. */
 class Idle {
   private readonly servers: HostileHttp[];
   private readonly waiting: ((server: HostileHttp) => void)[] = [];
@@ -172,7 +172,7 @@ class Lane {
     this.ground = ground;
     this.number = number;
     this.wire = new Wire(ground.port);
-    // Whoever names events first gets events.
+    // The first type in `accept` decides the response type.
     const types = ['application/json', 'text/event-stream'];
     this.accept = (number % 4 < 2 ? types : types.reverse()).join(', ');
   }
@@ -183,7 +183,6 @@ class Lane {
     this.session = answer?.headers['mcp-session-id'];
   }
 
-  /** Whether these tools are known. */
   async lists(tools: readonly string[]): Promise<boolean> {
     const [answer] = (await this.post('/mcp', { jsonrpc: '2.0', id: 0, method: 'tools/list' })).answers;
     const text = answer?.body.toString() ?? '';
@@ -211,7 +210,7 @@ class Lane {
     return outcomeOf(exchange);
   }
 
-  /** Has a server tried out while its lists are those of the case. */
+  /** Tests a server while it has the lists of the case. */
   async tryOut(server: HostileHttp, number: number, index: number): Promise<string> {
     server.listCase = index;
     const exchange = await this.post(`/api/v1/projects/default/servers/lists-${number}/test`, {});
@@ -224,7 +223,7 @@ class Lane {
     return String(answer?.status);
   }
 
-  /** Has the lists of a server replaced by those of the case, and asks for all lists. */
+  /** Replaces the lists of a server by those of the case, and requests all lists. */
   async listChanged(server: HostileHttp, index: number): Promise<string> {
     if (this.session === undefined) await this.open();
     const isTold = await server.change(index);
@@ -265,7 +264,7 @@ class Lane {
   }
 }
 
-/** What was right has to arrive, however odd it looked; errors have to say whose they are. */
+/** Valid responses have to arrive, and errors have to name their server. */
 function wrongResult(answer: WireAnswer, index: number, mustSucceed: boolean): string | undefined {
   const text = answer.body.toString();
   if (answer.status === 404) return undefined;
