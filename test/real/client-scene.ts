@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-/** What a client is given: an address, a folder of its own, and a tool to call. */
 export interface ClientScene {
   url: string;
   folder: string;
@@ -10,7 +9,7 @@ export interface ClientScene {
   input: Record<string, unknown>;
 }
 
-/** What a client saw: how many tools there are, and what the tool gave. */
+/** How many tools a client saw, and the result of its call. */
 export interface Shown {
   tools: number;
   text: string;
@@ -19,11 +18,10 @@ export interface Shown {
 interface RunOptions {
   cwd?: string;
   env?: Record<string, string>;
-  /** Gives what it wrote to stderr, too. */
+  /** Includes its stderr. */
   withErrors?: boolean;
 }
 
-/** A file of a package that is installed in test/real/clients. */
 export function installedIn(path: string): string {
   return join(import.meta.dirname, 'clients/node_modules', path);
 }
@@ -32,7 +30,7 @@ export function runNode(program: string, args: string[], options: RunOptions = {
   return runProgram(process.execPath, [program, ...args], options);
 }
 
-/** Runs a program to its end, with nothing on stdin and nothing of our environment but PATH. Gives what it printed. */
+/** Runs a program to its end with an empty stdin and only PATH from our environment. Returns its output. */
 export async function runProgram(
   program: string,
   args: string[],

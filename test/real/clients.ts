@@ -15,9 +15,9 @@ type Part = 'python-sdk-1' | 'python-sdk-2' | 'go-client';
 export interface RealClient {
   name: string;
   version: string;
-  /** What it is made to do. */
+  /** What it does, for docs/compatibility.md. */
   shown: string;
-  /** What it needs beside npm packages. */
+  /** What it needs besides npm packages. */
   part?: Part;
   use: (scene: ClientScene) => Promise<Shown>;
 }
@@ -141,7 +141,7 @@ function python(name: string, packageName: string, sdk: 1 | 2, library: string):
   };
 }
 
-/** Runs what docs/agents.md has under that heading. */
+/** Runs the code under that heading of docs/agents.md. */
 function framework(name: string, packageName: string, which: string, heading: string): RealClient {
   const shown = `${agent}; code from [agents](agents.md#other-frameworks)`;
   return npm(name, packageName, shown, async ({ url, folder, tool, input }) => {

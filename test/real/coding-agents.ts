@@ -5,7 +5,7 @@ import { type ClientScene, installedIn, runNode, runProgram, type Shown } from '
 import { startGeminiApi, startResponsesApi } from './model-apis.ts';
 import { offline } from './servers.ts';
 
-// Agents of the command line. Each talks to a stand-in of its model's API on this machine, which makes it call one tool.
+// Command-line agents. Each uses a local stand-in for its model's API, which makes it call one tool.
 
 export async function useClaudeCode({ url, folder, tool, input }: ClientScene): Promise<Shown> {
   const prefix = 'mcp__switchboard__';
@@ -22,7 +22,7 @@ export async function useClaudeCode({ url, folder, tool, input }: ClientScene): 
   const env = {
     ...{ ...offline, HOME: folder, ANTHROPIC_BASE_URL: api.url, ANTHROPIC_API_KEY: API_KEY },
     ...{ DISABLE_TELEMETRY: '1', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1' },
-    // All tools are offered at once, however many they are.
+    // Offers all tools at once, regardless of their number.
     ENABLE_TOOL_SEARCH: 'false',
   };
   const options = { cwd: folder, env };
@@ -65,7 +65,7 @@ export async function useGemini({ url, folder, tool, input }: ClientScene): Prom
   };
   await writeFile(join(folder, '.gemini', 'settings.json'), JSON.stringify(settings));
   const program = installedIn('@google/gemini-cli/bundle/gemini.js');
-  // Without `offline`: where there are variables of proxies, it takes none of its MCP servers directly.
+  // Without `offline`: proxy variables would apply to its MCP servers too.
   const env = {
     ...{ HOME: folder, GEMINI_CLI_TRUST_WORKSPACE: 'true', GEMINI_TELEMETRY_ENABLED: 'false' },
     ...{ GEMINI_API_KEY: 'none', GOOGLE_GEMINI_BASE_URL: api.url },

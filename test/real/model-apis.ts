@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 
-/** What a model is made to do: call this tool, and say what it gives. */
+/** The tool call that a model is made to make. */
 interface Wish {
   tool: string;
   arguments: object;
@@ -24,7 +24,7 @@ const responsesRequest = z.object({
   ),
 });
 
-/** A stand-in for OpenAI's Responses API. The tools of an MCP server are a namespace there. */
+/** A stand-in for OpenAI's Responses API, where the tools of an MCP server are a namespace. */
 export function startResponsesApi(namespace: string, wish: Wish): Promise<ModelApi> {
   return serve((body, api) => {
     const { input, tools } = responsesRequest.parse(body);
@@ -73,7 +73,7 @@ export function startGeminiApi(wish: Wish): Promise<ModelApi> {
   });
 }
 
-/** The tool as this client names it: some put a word in front, and some write `_` for `-`. */
+/** The tool's name in this client: some add a prefix, and some replace `-` by `_`. */
 function nameIn(offered: string[], { tool }: Wish): string | undefined {
   const plain = (name: string) => name.replaceAll('-', '_');
   return offered.find((name) => plain(name).endsWith(plain(tool)));
@@ -87,7 +87,7 @@ async function serve(answer: (body: unknown, api: ModelApi) => object[]): Promis
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.end(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''));
     } catch (error) {
-      // Status 400: no client tries that again.
+      // Clients do not retry status 400.
       response.writeHead(400, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { message: `${request.method} ${request.url}: ${error}` } }));
     }

@@ -21,7 +21,7 @@ const seen = new Compatibility();
 let place: Place;
 let running: RealServer[];
 let listedBefore: string[];
-/** While this file is not there, the processes of servers wait. */
+/** The processes of servers wait until this file exists. */
 let gate: string;
 let start: (startup: 'parallel' | 'lazy') => Promise<RunningSwitchboard>;
 
@@ -31,14 +31,14 @@ beforeAll(async () => {
   running = servers.filter((server) => !('missing' in server.config(place)));
   gate = join(place.folder, 'gate');
   const entries = running.map((server) => [server.name, gated(server.config(place))]);
-  // All start at once here, on however few cores.
+  // All servers start at once, even on a few cores.
   const settings = { connectTimeoutMs: patienceMs, timeoutMs: patienceMs };
   start = (startup) =>
     startSwitchboard(Object.fromEntries(entries), settings, { database, args: ['--startup', startup] });
 });
 afterAll(() => resources.disposeAsync());
 
-describe('real servers behind one Switchboard', () => {
+describe('published servers behind one Switchboard', () => {
   let switchboard: RunningSwitchboard;
   let connected: ConnectedClient;
   let views: Map<string, ServerView>;
@@ -58,7 +58,7 @@ describe('real servers behind one Switchboard', () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(listedBefore.length);
   });
 
-  it.for(servers)('$name answers a call', async (server, test) => {
+  it.for(servers)('$name responds to a call', async (server, test) => {
     const { name, tool, answer, kind } = server;
     if (server.part !== undefined) requirePart(server.part, test);
     const call = connected.client.callTool({
@@ -105,7 +105,7 @@ describe('after a restart of Switchboard', () => {
   });
 });
 
-it('the code for other frameworks in docs/agents.md fits their types', async () => {
+it('the framework code in docs/agents.md type-checks', async () => {
   const folder = join(import.meta.dirname, 'clients/.cache/types');
   await mkdir(folder, { recursive: true });
   const headings = ['Vercel AI SDK', 'LangChain.js', 'OpenAI Agents', 'Mastra'];
@@ -120,12 +120,12 @@ it('the code for other frameworks in docs/agents.md fits their types', async () 
   await promisify(execFile)(process.execPath, [compiler, '--project', folder]);
 });
 
-it('docs/compatibility.md says what was seen; UPDATE_COMPATIBILITY=1 writes it', () => {
+it('docs/compatibility.md is up to date; UPDATE_COMPATIBILITY=1 updates it', () => {
   if (process.env.UPDATE_COMPATIBILITY === '1') write(seen.page());
   expect(written()).toBe(seen.page());
 });
 
-/** The same server, started in a folder that stays the same over all starts, as soon as the gate is open. */
+/** The same server, started in a fixed folder once the gate is open. */
 function gated(config: object): object {
   if (!('command' in config)) return config;
   const { command, args = [], ...more } = config as { command: string; args?: string[] };

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { startEverything } from '../helpers/switchboard.ts';
 import type { Place } from './servers.ts';
 
-/** What the real servers work on: a folder, a web page, and `everything` over HTTP. */
+/** The resources that the servers use: a folder, a web page, and `everything` over HTTP. */
 export async function openPlace(): Promise<Place & AsyncDisposable> {
   const stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-real-'));

@@ -5,11 +5,10 @@ import { referenceServer } from '../helpers/switchboard.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-/** What the servers find on this machine. */
 export interface Place {
-  /** A folder that they may write to; it holds a Git repository with one commit. */
+  /** A writable folder with a Git repository that has one commit. */
   folder: string;
-  /** A web page on this machine that says `hello from this machine`. */
+  /** A local web page with the text `hello from this machine`. */
   page: string;
   /** The addresses of the reference server `everything` over the two HTTP transports. */
   http: string;
@@ -22,19 +21,19 @@ export interface RealServer {
   version: string;
   from: 'npm' | 'PyPI';
   transport: 'stdio' | 'streamable HTTP' | 'HTTP+SSE';
-  /** What it needs beside npm packages. */
+  /** What it needs besides npm packages. */
   part?: 'python-sdk-1' | 'python-sdk-2';
-  /** As it stands in a configuration file; or why it cannot run here. */
+  /** Its entry in a configuration file, or why it cannot run here. */
   config: (place: Place) => object | { missing: string };
   tool: string;
   arguments: (place: Place) => Record<string, unknown>;
-  /** What its answer to that call says. */
+  /** Matches its response to that call. */
   answer: RegExp;
-  /** An error is what servers answer that could only do more with an account, a browser or a network. */
+  /** An error is expected from servers that need an account, a browser or a network. */
   kind: 'result' | 'error in a result' | 'tool error' | 'protocol error';
 }
 
-/** Nothing leaves the machine: requests go to a proxy that is not there, whichever way a program would make them. */
+/** Keeps all requests on the machine with an unreachable proxy in every common variable. */
 export const offline = {
   ...{ HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: '127.0.0.1,localhost' },
   ...{ http_proxy: 'http://127.0.0.1:9', https_proxy: 'http://127.0.0.1:9', no_proxy: '127.0.0.1,localhost' },
@@ -293,7 +292,7 @@ function pypi(
   };
 }
 
-/** The version that is pinned for the Python packages of one SDK. */
+/** The pinned version of a Python package for this SDK. */
 export function pythonVersion(sdk: 1 | 2, packageName: string): string {
   const pins = readFileSync(join(import.meta.dirname, `python/sdk-${sdk}.txt`), 'utf8');
   const line = pins.split('\n').find((pin) => pin.startsWith(`${packageName.replaceAll('.', '-')}==`));

@@ -1,7 +1,7 @@
 import { Pool } from 'undici';
 import { bothTypes, initialize, type RpcMessage } from '../helpers/raw-http.ts';
 
-/** The connections of all clients. Sessions are told apart by their headers, as they are behind a proxy. */
+/** The shared connections of all clients, as behind a proxy; headers identify the sessions. */
 export class Connections implements AsyncDisposable {
   readonly pool: Pool;
   readonly path: string;
@@ -17,7 +17,7 @@ export class Connections implements AsyncDisposable {
   }
 }
 
-/** What a client tells of that must not be. */
+/** Reports a violation. */
 export type Complain = (what: string) => void;
 
 interface Awaited {
@@ -26,7 +26,7 @@ interface Awaited {
   text: string;
 }
 
-/** A session with a standing stream that accounts for every message that it gets. */
+/** A session with a standing stream that accounts for every received message. */
 export class SoakClient {
   readonly number: number;
   private readonly connections: Connections;
@@ -53,15 +53,11 @@ export class SoakClient {
     return client;
   }
 
-  /** A text that nobody else has. */
   uniqueText(): string {
     return `client-${this.number}/call-${this.nextId}`;
   }
 
-  /**
-   * Sends a request and gives all answers to it, once nothing more can come. `text` is what its progress has to
-   * say; with `cancelOnProgress`, the request is cancelled as soon as it is known to be at the server.
-   */
+  /** Sends a request and returns all responses once no more can come. Its progress must equal `text`; `cancelOnProgress` cancels it as soon as it has reached the server. */
   async request(
     method: string,
     params: object,
@@ -75,7 +71,7 @@ export class SoakClient {
     };
     this.awaited.set(id, { answers, progressed, text });
     try {
-      // The token is the id: the same numbers in all clients.
+      // The token is the id, so all clients use the same numbers.
       const meta = text === '' ? {} : { _meta: { progressToken: id } };
       const message = { jsonrpc: '2.0', id, method, params: { ...params, ...meta } };
       const { headers, body } = await this.post(message, AbortSignal.timeout(deadlineMs));
@@ -175,7 +171,7 @@ export class SoakClient {
 export interface RequestTerms {
   text?: string;
   cancelOnProgress?: boolean;
-  /** An answer that takes longer does not count. */
+  /** A later response counts as missing. */
   deadlineMs: number;
 }
 

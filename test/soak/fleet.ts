@@ -4,14 +4,14 @@ import { fixtureServer } from '../helpers/switchboard.ts';
 import { MARKER, markedProcesses } from './processes.ts';
 import type { Random } from './random.ts';
 
-/** Something that can be called: a server, or a group of servers. */
+/** A server or a group of servers to call. */
 export interface Target {
-  /** What its tools are called, up to the name of the tool. */
+  /** The prefix of its tool names. */
   prefix: string;
   members: string[];
-  /** Whether a call of a tool that only reads has to succeed: nothing is done to one of its servers at least. */
+  /** Whether read-only calls must succeed, because at least one of its servers has no faults. */
   isSteady: boolean;
-  /** Whether other calls have to succeed, too: nothing is done to any of its servers. */
+  /** Whether all calls must succeed, because none of its servers has faults. */
   isHealthy: boolean;
   /** Whether it offers `later`, for calls that are cancelled. */
   hasLater: boolean;
@@ -43,16 +43,16 @@ const extraKeys: Record<string, object> = {
 
 const MAX_AWAY_MS = 1_500;
 
-/** Enough for a look at everything that a run can go through. */
+/** One server of each kind. */
 const few = new Set(['calm-stdio', 'wild-stdio-1', 'calm-http', 'wild-events']);
 
 export interface FleetTerms {
   servers: 'all' | 'few';
-  /** Settings of Switchboard beside those that all runs have. */
+  /** Additional settings of Switchboard. */
   settings: object;
 }
 
-/** The servers, and everything bad that happens to some of them. */
+/** The servers, and the faults of some of them. */
 export class Fleet implements AsyncDisposable {
   readonly faults = new Map<string, number>();
   private readonly marker: string;
@@ -60,7 +60,7 @@ export class Fleet implements AsyncDisposable {
   private readonly stdio: string[];
   private readonly backends: HttpBackend[];
   private readonly settings: object;
-  /** The servers over HTTP that are away, until they are back. */
+  /** The HTTP servers that are down, until they are back. */
   private readonly away = new Map<HttpBackend, Promise<void>>();
 
   private constructor(
@@ -76,7 +76,7 @@ export class Fleet implements AsyncDisposable {
     this.settings = settings;
   }
 
-  /** Executions of `count` are noted in the ledger. */
+  /** `count` writes its executions to the ledger. */
   static async start(marker: string, ledger: string, terms: FleetTerms): Promise<Fleet> {
     const backends = Object.entries(httpServers)
       .filter(([name]) => terms.servers === 'all' || few.has(name))
@@ -103,7 +103,7 @@ export class Fleet implements AsyncDisposable {
       naming: 'always',
       startup: 'parallel',
       discoveryWaitMs: 60_000,
-      // Short, so that servers come back and breakers open and close many times in a minute.
+      // Short, so that servers reconnect and breakers open and close many times in a minute.
       backoffFirstMs: 100,
       backoffMaxMs: 1_000,
       breakerOpenMs: 2_000,
@@ -146,7 +146,7 @@ export class Fleet implements AsyncDisposable {
     await Promise.all(this.backends.map((backend) => backend[Symbol.asyncDispose]()));
   }
 
-  /** Only the process that Switchboard started; what that one started is Switchboard's to end. */
+  /** Kills only the process that Switchboard started; Switchboard has to end its children. */
   private kill(name: string, random: Random, switchboardPid: number): void {
     const running = markedProcesses(this.marker).filter(
       (found) => found.name === name && found.parent === switchboardPid,
@@ -156,7 +156,7 @@ export class Fleet implements AsyncDisposable {
       process.kill(random.pick(running).pid, 'SIGKILL');
       this.note('kill');
     } catch {
-      // It has ended in the meantime.
+      // It has already exited.
     }
   }
 

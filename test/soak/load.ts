@@ -4,22 +4,22 @@ import type { Target } from './fleet.ts';
 import type { Random } from './random.ts';
 import type { PlannedCall, Verdict } from './verdict.ts';
 
-/** A call that is not answered within this time is lost. Servers' own deadlines are shorter. */
+/** A call without a response within this time is lost. The servers' timeouts are shorter. */
 const DEADLINE_MS = 60_000;
 const TURN_MS = 20;
 
 export interface LoadSize {
-  /** When to end: after this many calls, or this time. */
+  /** Ends after this many calls, or this time. */
   until: { calls: number } | { seconds: number };
   callsPerSecond: number;
   callsAtOnce: number;
-  /** How often a call tells progress at most. */
+  /** The maximum number of progress notifications per call. */
   steps: number;
   /** How often it pauses until no call is pending. */
   pauses: number;
 }
 
-/** Many clients that call at random, at a steady pace, whether the calls before were answered or not. */
+/** Many clients that make random calls at a steady rate, regardless of pending ones. */
 export class Load {
   private readonly clients: readonly SoakClient[];
   private readonly targets: readonly Target[];
@@ -46,7 +46,7 @@ export class Load {
     this.expectedTools = targets.map(({ prefix }) => `${prefix}echo`);
   }
 
-  /** Settles when it is over, or told to stop, and every call has been judged. `paused` is waited for at each pause. */
+  /** Settles at the end or on `stop`, once every call is judged. Awaits `paused` at each pause. */
   async run(stop: AbortSignal, paused: () => Promise<void>, everyCall: () => void): Promise<void> {
     const { until, callsPerSecond, callsAtOnce, pauses } = this.size;
     const start = performance.now();
@@ -60,7 +60,7 @@ export class Load {
         due += ((performance.now() - turnAt) / 1_000) * callsPerSecond;
         turnAt = performance.now();
         for (; due >= 1 && done() < pause / pauses; due--) {
-          // What could not be started in its time is not made up for.
+          // Calls that could not start in time are skipped.
           if (this.underWay.size >= callsAtOnce) due = 1;
           else {
             this.startOne();
@@ -76,7 +76,7 @@ export class Load {
     }
   }
 
-  /** An echo of one target, outside of the load. True when it was answered with a result. */
+  /** One echo call outside of the load. True if it returned a result. */
   async tryOnce(target: Target): Promise<boolean> {
     const client = this.random.pick(this.clients);
     return this.call(client, { kind: 'echo', target, text: client.uniqueText() });

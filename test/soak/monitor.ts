@@ -2,16 +2,16 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { childrenOf, describeOpenFiles, openFilesOf, residentMegabytes } from './processes.ts';
 
-/** What the Switchboard process holds at one moment. */
+/** The resources of the Switchboard process at one moment. */
 export interface Holdings {
   openFiles: number;
   children: number;
   zombies: number;
   resources: Record<string, number>;
   listeners: Record<string, number>;
-  /** What is left in use after a garbage collection. */
+  /** Memory in use after a garbage collection. */
   liveMegabytes: number;
-  /** The longest that it has computed without a turn of the event loop since it was looked at last. */
+  /** The longest turn of the event loop, in CPU time, since the last sample. */
   longestTurnMs: number;
   warnings: string[];
 }
@@ -22,19 +22,19 @@ const PROBE_MS = 30_000;
 const LOOK_EVERY_MS = 500;
 /** Servers keep idle connections for 5 s. */
 const REST_LOOKS = 14;
-/** What garbage collection may make of the same load. */
+/** The variation of garbage collection under a constant load. */
 export const MAX_GROWTH = 1.1;
 /** stdin, stdout and stderr. */
 const FILES_PER_CHILD = 3;
-/** These come and go with the children, by so many each. */
+/** Resources per child process. */
 const perChild: Record<string, number> = { ProcessWrap: 1, PipeWrap: 3 };
-/** Work that is under way just now, and holds nothing when it is done. */
+/** Short operations that hold nothing when they are done. */
 const passing = new Set(['FSReqCallback', 'FSReqPromise', 'GetAddrInfoReqWrap', 'Immediate', 'TickObject']);
 
-/** Looks at the Switchboard process, from outside and through the probe inside. */
+/** Samples the Switchboard process, from outside and through the probe inside. */
 export class Monitor {
   readonly rss: number[] = [];
-  /** What was in use after a garbage collection: when the engine collects is its own affair. */
+  /** Memory after garbage collection, because the engine's timing of collections varies. */
   readonly live: number[] = [];
   private readonly pid: number;
   private readonly probePath: string;
@@ -68,7 +68,7 @@ export class Monitor {
     };
   }
 
-  /** What it holds when it has nothing to do, once idle connections are gone. */
+  /** The resources at rest, once idle connections are closed. */
   async atRest(): Promise<Holdings> {
     let least = await this.holdings();
     for (let unchanged = 0; unchanged < REST_LOOKS; unchanged++) {
@@ -80,7 +80,7 @@ export class Monitor {
     return least;
   }
 
-  /** What it holds once that is no more than it held before, or when the time is up. */
+  /** The resources once they are back at the earlier level, or when the time is up. */
   async settled(before: Holdings, withinMs: number): Promise<Holdings> {
     const deadline = Date.now() + withinMs;
     for (;;) {
@@ -95,7 +95,7 @@ export class Monitor {
   }
 }
 
-/** What is there now and was not before, in words. */
+/** Describes what is held now but was not before. */
 export function leaks(before: Holdings, after: Holdings): string[] {
   const moreChildren = after.children - before.children;
   const found: string[] = [];
@@ -124,7 +124,7 @@ export function quarters(samples: readonly number[]): Quarters {
   return [of(0), of(1), of(2), of(3)];
 }
 
-/** From the second quarter on: a process warms up, and what is kept for some time has to come together first. */
+/** Ignores the first quarter, in which the process warms up and time-limited caches fill. */
 export function isFlat([, second, ...later]: Quarters): boolean {
   return later.every((megabytes) => megabytes <= second * MAX_GROWTH);
 }

@@ -1,7 +1,4 @@
-/**
- * Loaded into the Switchboard of the soak with --import. On SIGUSR2 it writes what the process holds to the file
- * SOAK_PROBE. Only what it can tell from inside is here; files and memory are seen from outside.
- */
+/** Loaded into the Switchboard of the soak with --import. On SIGUSR2 it writes the resources that are visible only from inside to the file SOAK_PROBE. */
 import { createHook } from 'node:async_hooks';
 import type { EventEmitter } from 'node:events';
 import { renameSync, writeFileSync } from 'node:fs';
@@ -10,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 
 const { SOAK_PROBE = '' } = process.env;
 
-// The list of active resources leaves out timers that do not keep the process alive; nearly all of ours are such.
+// The list of active resources omits unreferenced timers, which most of ours are.
 const timers = new Set<number>();
 createHook({
   init: (id, type) => {
@@ -25,8 +22,7 @@ createHook({
 const warnings: string[] = [];
 process.on('warning', ({ name, message }) => warnings.push(`${name}: ${message}`));
 
-// The longest time of computing between two ticks of a timer, which comes with every turn of the event loop: how busy the
-// machine is does not matter.
+// The most CPU time between two ticks of a timer that fires every turn of the event loop, so a busy machine does not matter.
 const TICK_MS = 10;
 let longestTurn = 0;
 let lastTick = computed();
@@ -45,7 +41,7 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 process.on('SIGUSR2', async () => {
-  // Buffers that nobody has any more are counted until the collection after the one that finds them.
+  // Freed buffers are counted until the collection after the one that finds them.
   for (let time = 0; time < 2; time++) {
     collectGarbage();
     await new Promise(setImmediate);
@@ -65,7 +61,7 @@ process.on('SIGUSR2', async () => {
   };
   writeFileSync(`${SOAK_PROBE}.new`, JSON.stringify(report));
   renameSync(`${SOAK_PROBE}.new`, SOAK_PROBE);
-  // To look is no doing of the program's.
+  // Excludes the time of the probe.
   lastTick = computed();
   longestTurn = 0;
 });

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** The variable by which the processes of one run are known. */
+/** The environment variable that identifies the processes of one run. */
 export const MARKER = 'SOAK_RUN';
 
 interface MarkedProcess {
   pid: number;
   parent: number;
-  /** What a fixture is called; empty for all others. */
+  /** The name of a fixture; empty for all others. */
   name: string;
 }
 
@@ -14,7 +14,7 @@ export function markedProcesses(marker: string): MarkedProcess[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
     .flatMap((entry) => {
-      // A process may end while it is looked at.
+      // A process may end meanwhile.
       const variables = read(`/proc/${entry}/environ`).split('\0');
       if (!variables.includes(`${MARKER}=${marker}`)) return [];
       const [, parent = '0'] = statusOf(entry);
@@ -25,7 +25,7 @@ export function markedProcesses(marker: string): MarkedProcess[] {
     });
 }
 
-/** Every child of a process, with those that have ended and that it has not taken leave of. */
+/** Every child of a process, including zombies. */
 export function childrenOf(pid: number): { pid: number; isZombie: boolean }[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
@@ -53,7 +53,7 @@ export function residentMegabytes(pid: number): number {
   return Number(kilobytes) / 1024;
 }
 
-/** State and parent. The command before them may hold anything, parentheses and spaces too. */
+/** State and parent. The command before them may contain anything, even parentheses and spaces. */
 function statusOf(pid: string): string[] {
   const stat = read(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ', 2);

@@ -1,4 +1,4 @@
-/** Random numbers that are the same for the same seed (mulberry32). */
+/** Reproducible random numbers (mulberry32). */
 export class Random {
   private state: number;
 

@@ -5,16 +5,16 @@ import { runSoak, wholeFleet } from './soak.ts';
 
 // Processes, open files and memory are read from /proc.
 it.runIf(process.platform === 'linux')(
-  'under load and faults, every call is answered once, by its own server, and nothing is left behind',
+  'answers every call once, from its own server, and leaves nothing behind under load and faults',
   { timeout: 10 * 60_000 },
   async () => {
     const seed = Number(process.env.SOAK_SEED ?? randomInt(2 ** 31));
     console.info(`seed ${seed}`);
     const report = await runSoak({
       ...{ ...wholeFleet, seed, faults: true },
-      // A minute, where the machine has nothing else to do.
+      // A minute on an idle machine.
       load: { ...wholeFleet.load, until: { calls: 18_000 } },
-      // What is kept for a minute would still be growing.
+      // The default of a minute would let memory grow for the whole run.
       fleet: { servers: 'all', settings: { replayMs: 1_000 } },
     });
     console.info(formatReport(report));

@@ -26,11 +26,11 @@ import { Verdict } from './verdict.ts';
 export interface SoakOptions {
   seed: number;
   clients: number;
-  /** Whether bad things happen to servers. */
+  /** Whether faults are injected into servers. */
   faults: boolean;
   load: LoadSize;
   fleet: FleetTerms;
-  /** Whether files, timers and the like are counted too, which takes a minute: some are kept for that long. */
+  /** Whether files, timers and other resources are counted too, which takes a minute because some are kept that long. */
   countsHoldings: boolean;
 }
 
@@ -42,27 +42,27 @@ export interface SoakReport {
   restarts: number;
   rss: Quarters;
   live: Quarters;
-  /** Where they were counted. */
+  /** Undefined if they were not counted. */
   holdings: { before: Holdings; after: Holdings } | undefined;
 }
 
-/** As much as the tests and long runs have in common. */
+/** The defaults of tests and long runs. */
 export const wholeFleet = {
   clients: 200,
   load: { callsPerSecond: 300, callsAtOnce: 400, steps: 20, pauses: 40 },
   countsHoldings: true,
 };
 
-/** Once a second, at the usual pace. */
+/** Once a second, at the usual rate. */
 const FAULT_EVERY_CALLS = 300;
 const FAULTS_AT_ONCE = 2;
-/** A circuit breaker may keep a server closed for a minute. */
+/** A circuit breaker may stay open for a minute. */
 const RECOVERY_MS = 90_000;
 /** Cancelled calls are remembered for half a minute, idle connections for some seconds. */
 const SETTLE_MS = 60_000;
 const STOP_MS = 30_000;
 
-/** Runs Switchboard under load and faults, and finds out whether anything went wrong. */
+/** Runs Switchboard under load and faults, and reports every violation. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const marker = randomUUID();
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-soak-'));
@@ -112,13 +112,13 @@ function judgeHoldings(
   for (const leak of leaks(before, after)) verdict.violation(`leaked ${leak}`);
   if (after.openFiles > before.openFiles) verdict.violation(`open files: ${monitor.describeOpenFiles()}`);
   for (const warning of after.warnings) verdict.violation(`Node warned: ${warning}`);
-  // Code that was compiled in the meantime stays.
+  // Code that was compiled meanwhile stays in memory.
   if (after.liveMegabytes > before.liveMegabytes * MAX_GROWTH + 5) {
     verdict.violation(`${after.liveMegabytes.toFixed()} MB are in use when all clients have left`);
   }
 }
 
-/** Calls everything until it is started, replicas too, so that what is held then can be compared with the end. */
+/** Calls everything until all servers run, including replicas, so that resources can be compared with the end. */
 async function warmUp(url: string, fleet: Fleet): Promise<Target[]> {
   const session = await RawSession.open(url);
   await session.toolNames();
@@ -165,7 +165,7 @@ async function loadAndStrike({ options, switchboard, fleet, targets, verdict, mo
   await Promise.all(clients.map((client) => client.end()));
 }
 
-/** Once nothing bad happens any more, every server has to be of use again, by itself. */
+/** After the last fault, every server must recover without help. */
 async function recover(load: Load, target: Target, verdict: Verdict): Promise<void> {
   const deadline = Date.now() + RECOVERY_MS;
   while (!(await load.tryOnce(target))) {

@@ -30,31 +30,37 @@ function violationsOf(target: Target, kind: PlannedCall['kind'], ...answers: Rpc
 
 describe('the verdict on a call', () => {
   it.each<[string, Target, PlannedCall['kind'], RpcMessage[]]>([
-    ['its own answer', wild, 'echo', [echo('mine', 'wild')]],
-    ['the answer of another server of the group', pair, 'echo', [echo('mine', 'right')]],
+    ['its own response', wild, 'echo', [echo('mine', 'wild')]],
+    ['a response from another server of the group', pair, 'echo', [echo('mine', 'right')]],
     ['an error that names the server', wild, 'echo', [failure('Server "wild" is gone')]],
-    ['an error that names the group, where it could not be sent again', pair, 'count', [failure('"pair"')]],
-    ['no answer after it was cancelled', wild, 'later', []],
-  ])('is fine with %s', (_what, target, kind, answers) => {
+    ['an error that names the group of a call that cannot be retried', pair, 'count', [failure('"pair"')]],
+    ['no response after it was cancelled', wild, 'later', []],
+  ])('accepts %s', (_what, target, kind, answers) => {
     expect(violationsOf(target, kind, ...answers)).toBe('');
   });
 
   it.each<[string, RegExp, Target, PlannedCall['kind'], RpcMessage[]]>([
-    ['no answer', /was not answered/, wild, 'echo', []],
-    ['two answers', /answered 2 times/, wild, 'echo', [echo('mine', 'wild'), echo('mine', 'wild')]],
-    ['the answer of another call', /another answer/, wild, 'echo', [echo('yours', 'wild')]],
-    ['the answer of another server', /another answer/, wild, 'echo', [echo('mine', 'calm')]],
-    ['an error that names nobody', /does not say/, wild, 'echo', [failure('something went wrong')]],
+    ['no response', /was not answered/, wild, 'echo', []],
+    ['two responses', /answered 2 times/, wild, 'echo', [echo('mine', 'wild'), echo('mine', 'wild')]],
+    ['the response to another call', /another answer/, wild, 'echo', [echo('yours', 'wild')]],
+    ['the response of another server', /another answer/, wild, 'echo', [echo('mine', 'calm')]],
+    ['an error without a server', /does not say/, wild, 'echo', [failure('something went wrong')]],
     ['an error of a healthy server', /nothing was done/, calm, 'count', [failure('Server "calm" is gone')]],
-    ['an error where another could answer', /nothing was done/, pair, 'echo', [failure('"left" is gone')]],
-    ['a call that ran out of time', /no server hangs/, wild, 'echo', [failure('"wild"', 'call_timeout')]],
-    ['a late answer', /cancelled and still answered/, wild, 'later', [echo('late', 'wild')]],
-  ])('is not fine with %s', (_what, violation, target, kind, answers) => {
+    [
+      'an error while another server is available',
+      /nothing was done/,
+      pair,
+      'echo',
+      [failure('"left" is gone')],
+    ],
+    ['a timeout', /no server hangs/, wild, 'echo', [failure('"wild"', 'call_timeout')]],
+    ['a late response', /cancelled and still answered/, wild, 'later', [echo('late', 'wild')]],
+  ])('rejects %s', (_what, violation, target, kind, answers) => {
     expect(violationsOf(target, kind, ...answers)).toMatch(violation);
   });
 });
 
-it('the verdict on the ledger finds what was executed twice, by nobody, or not at all', () => {
+it('the verdict on the ledger finds calls that were executed twice, without a caller, or never', () => {
   const verdict = new Verdict();
   for (const text of ['once', 'failed', 'twice', 'never']) {
     const call: PlannedCall = { kind: 'count', target: wild, text };

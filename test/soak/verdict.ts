@@ -13,7 +13,7 @@ interface Tally {
   failed: number;
 }
 
-/** So many are kept in words; the rest is counted. */
+/** Only this many keep their text; the rest are counted. */
 const MAX_KEPT = 50;
 
 export class Verdict {
@@ -23,7 +23,7 @@ export class Verdict {
   violationCount = 0;
   lists = 0;
   cancelled = 0;
-  /** The keys of all calls with a side effect, and whether they were answered with a result. */
+  /** The keys of all calls with a side effect, and whether they returned a result. */
   private readonly counted = new Map<string, boolean>();
 
   violation(what: string): void {
@@ -41,7 +41,7 @@ export class Verdict {
     return sum;
   }
 
-  /** To be told before the call goes out: what is executed was planned. */
+  /** Call this before sending, because every execution must have been planned. */
   planned({ kind, target, text }: PlannedCall): void {
     this.tallyOf(target).calls++;
     if (kind === 'count') this.counted.set(text, false);
@@ -60,7 +60,7 @@ export class Verdict {
     this.violation(`${nameOf(call)} was not answered: ${why}`);
   }
 
-  /** Servers that are down still stand in the list. */
+  /** Servers that are down stay in the list. */
   judgeList(answers: RpcMessage[], expected: readonly string[]): void {
     this.lists++;
     const tools = (answers[0]?.result?.tools ?? []) as { name: string }[];
@@ -70,7 +70,7 @@ export class Verdict {
     else if (missing.length > 0) this.violation(`a list lacks ${missing.join(', ')}`);
   }
 
-  /** What the servers have executed, a line for each time. */
+  /** Checks the executions that servers recorded, one per line. */
   judgeLedger(lines: readonly string[]): void {
     const executions = new Map<string, number>();
     for (const line of lines) {
@@ -105,7 +105,7 @@ export class Verdict {
     if (!isClear) this.violation(`${shown}, which does not say what is wrong with which server`);
     const mustSucceed = target.isHealthy || (target.isSteady && kind === 'echo');
     if (mustSucceed) this.violation(`${shown}, though nothing was done to that server`);
-    // What is done to servers is seen at once; a call that runs out of time was forgotten by somebody.
+    // Faults are noticed at once, so a timeout means that a call was forgotten.
     if (error.data?.code === 'call_timeout') this.violation(`${shown}, though no server hangs`);
     this.tallyOf(target).failed++;
     const code = `${error.code} ${error.data?.code ?? ''}`.trim();
@@ -131,7 +131,7 @@ function nameOf({ kind, target, text }: PlannedCall): string {
   return `${target.prefix}${kind} "${text}"`;
 }
 
-/** What an echo says; nothing where it is none. */
+/** The content of an echo; empty for other results. */
 function echoOf(result: Record<string, unknown>): { text: string; name: string } {
   try {
     const [{ text }] = result.content as [{ text: string }];

@@ -1,5 +1,5 @@
-// Runs the `ask` of a page's code block with a model that calls one tool and repeats what it gives. Prints how many tools the
-// model was offered, and the answer, as JSON.
+// Runs the `ask` of a code block with a model that calls one tool and repeats the result. Prints the number of offered tools and
+// the answer as JSON.
 import { fakeModel } from '@langchain/core/testing';
 import { setTracingDisabled, Usage } from '@openai/agents';
 import { MockLanguageModelV4 } from 'ai/test';
@@ -8,7 +8,7 @@ const [framework, block, tool, input] = process.argv.slice(2);
 setTracingDisabled(true);
 let offered = [];
 
-/** The tool among those that the model is offered: some frameworks write names their own way. */
+/** Finds the tool among those offered, because some frameworks rewrite names. */
 function toolIn(tools) {
   const plain = (name) => name.replaceAll('-', '_');
   offered = tools.map(({ name }) => name);
@@ -45,7 +45,7 @@ const models = {
   }),
 };
 
-/** The test model of the AI SDK, which Mastra takes too. */
+/** The test model of the AI SDK, which works with Mastra too. */
 function testModel() {
   const answer = ({ prompt, tools = [] }) => {
     const toolName = toolIn(tools);

@@ -1,4 +1,4 @@
-"""A client of a Python library: it lists the tools at an address, calls one, and prints both as JSON."""
+"""A client of a Python library that lists the tools at an address, calls one, and prints both as JSON."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ async def with_langchain():
 
 
 async def with_pydantic_ai():
-    """An agent, whose model is the library's own for tests."""
+    """An agent with the test model of the library."""
     from pydantic_ai import Agent
     from pydantic_ai.mcp import MCPToolset
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
