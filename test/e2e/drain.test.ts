@@ -228,7 +228,7 @@ it.concurrent('calls over a bridge that is stopped each get an error', async () 
   bridge.say({ id: 1, method: 'tools/call', params }, modernRequest(2, 'tools/call', params));
   await scene.atServer(2);
   bridge.interrupt();
-  const message = 'switchboard stdio was ended before the answer came.';
+  const message = 'switchboard stdio ended before the response arrived.';
   for (const id of [1, 2]) expect(await bridge.answerTo(id)).toMatchObject({ error: { message } });
 });
 
