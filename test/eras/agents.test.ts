@@ -10,7 +10,7 @@ import { startServer } from './servers.ts';
 const worker = fixtureServer('eras/binds-state-to-process');
 const nobody = 'wants to ask for something before it answers, and nobody is there to be asked';
 
-describe('an agent with servers of the modern era', () => {
+describe('an agent with modern servers', () => {
   it('calls their tools over stdio', async () => {
     const script = [calls({ name: 'echo', input: { text: 'soup' } }), says('It is soup.')];
     await using scene = await openScene(script, () => ({ servers: { box: fixtureServer('eras/modern') } }));
@@ -31,7 +31,7 @@ describe('an agent with servers of the modern era', () => {
     ]);
   });
 
-  it('is told why where one wants to ask', async () => {
+  it('gets an error if a tool asks for input', async () => {
     const script = [calls({ name: 'ask' }), says('I see.')];
     await using scene = await openScene(script, () => ({ servers: { worker } }));
     await scene.agent.chat('ask');
@@ -40,7 +40,7 @@ describe('an agent with servers of the modern era', () => {
     ]);
   });
 
-  it('is told why where one does not even ask, because nobody could answer', async () => {
+  it('gets an error if a tool requires a client that accepts input requests', async () => {
     const script = [calls({ name: 'ask_name' }), says('I see.')];
     await using scene = await openScene(script, () => ({ servers: { box: fixtureServer('eras/modern') } }));
     await scene.agent.chat('ask');
@@ -50,7 +50,7 @@ describe('an agent with servers of the modern era', () => {
   });
 });
 
-describe('with a server of the modern era', () => {
+describe('a modern server', () => {
   let switchboard: RunningSwitchboard;
   setUp(async (use) => {
     switchboard = use(
@@ -59,24 +59,24 @@ describe('with a server of the modern era', () => {
   });
   const run = (...words: string[]) => runCli([...words, '--url', switchboard.baseUrl]);
 
-  it('`switchboard call` shows what a tool gives', async () => {
+  it('returns results to `switchboard call`', async () => {
     const { code, stdout, stderr } = await run('call', 'echo', 'text=soup');
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '{"text":"soup"}\n', stderr: '' });
   });
 
-  it('`switchboard call` says why where one wants to ask', async () => {
+  it('fails in `switchboard call` with the reason if it asks for input', async () => {
     const { code, stdout, stderr } = await run('call', 'ask');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/Server "worker" requires elicitation\/create, but the client does not support/);
   });
 
-  it('`switchboard ls` shows it as any other', async () => {
+  it('appears in `switchboard ls` like any other', async () => {
     const { code, stdout } = await run('ls');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^box +ready +stdio +\d+ tools$/m);
   });
 
-  it('the API tests it as any other', async () => {
+  it('is tested by the API like any other', async () => {
     const path = '/api/v1/projects/default/servers/box/test';
     const { json } = await exchange(`${switchboard.baseUrl}${path}`, {
       headers: { 'content-type': 'application/json' },

@@ -1,6 +1,6 @@
 import type { EventStream, RawSession, RpcMessage } from '../helpers/raw-http.ts';
 
-/** A call of a client of the legacy era, which is asked on the stream of its call. */
+/** A call of a legacy client, which gets server requests on the stream of its call. */
 export class AskedCall {
   private readonly session: RawSession;
   readonly stream: EventStream;
@@ -14,7 +14,7 @@ export class AskedCall {
     return new AskedCall(session, await session.openCall(name, given, 'token'));
   }
 
-  /** The nth server request, counted from 1. */
+  /** Counted from 1. */
   async question(number = 1): Promise<RpcMessage> {
     const asked = await this.stream.events.several(number, ({ message }) => isQuestion(message));
     return asked[number - 1]!.message!;
@@ -28,7 +28,6 @@ export class AskedCall {
     return this.session.post({ jsonrpc: '2.0', id: question.id, error });
   }
 
-  /** The notification that cancels this server request. */
   withdrawn(question: RpcMessage): Promise<RpcMessage> {
     return this.stream.message(
       ({ method, params }) => method === 'notifications/cancelled' && params?.requestId === question.id,

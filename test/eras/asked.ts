@@ -1,6 +1,5 @@
 import type { RpcMessage } from '../helpers/raw-http.ts';
 
-/** What a client of the modern era is asked for by an answer. */
 export interface Asked {
   inputRequests: Record<string, { method: string; params: Record<string, unknown> }>;
   requestState: string;
@@ -16,7 +15,7 @@ export function accept(name: string) {
   return { action: 'accept', content: { name } };
 }
 
-/** The same answer to everything that is asked for, with the state that has to come along. */
+/** Gives the same response to every input request, with the request state. */
 export function comeBack({ inputRequests, requestState }: Asked, answer: object = accept('Ada')) {
   return {
     inputResponses: Object.fromEntries(Object.keys(inputRequests).map((key) => [key, answer])),

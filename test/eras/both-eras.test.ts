@@ -18,7 +18,6 @@ const names = [
 ];
 type Name = (typeof names)[number];
 
-/** What the configuration says of some of them. */
 const settings: Partial<Record<Name, object>> = {
   own: { isolation: 'session' },
   silent: { isolation: 'session' },
@@ -29,7 +28,7 @@ const settings: Partial<Record<Name, object>> = {
   narrow: { concurrency: 1 },
 };
 
-/** Of those that do not speak both eras. */
+/** For servers that do not speak both eras. */
 const kinds: Partial<Record<Name, string>> = { one: 'modern', silent: 'mute', brittle: 'brittle' };
 
 describe('a server that speaks both eras', () => {
@@ -64,7 +63,7 @@ describe('a server that speaks both eras', () => {
   afterAll(() => opened.disposeAsync());
 
   let calls = 0;
-  /** The process that got this client's call. */
+  /** The pid of the process that got this client's call. */
   const calledIn = async (name: Name, by: Pick<RawSession, 'call'>): Promise<number> => {
     const which = `call ${++calls}`;
     expect((await by.call(`${name}__echo`, { which })).error).toBeUndefined();
@@ -78,7 +77,7 @@ describe('a server that speaks both eras', () => {
   const told = (stream: EventStream, wanted: string) =>
     stream.messages.filter(({ method }) => method === wanted);
 
-  it('has one process until a client of the other era calls, and then one for each era', async () => {
+  it('has one process until a client of the other era calls, and then one per era', async () => {
     const first = await calledIn('plain', client);
     expect(started('plain')).toEqual([first]);
     const second = await calledIn('plain', session);
@@ -91,7 +90,7 @@ describe('a server that speaks both eras', () => {
     expect(await serverOf(switchboard, 'plain')).toMatchObject({ state: 'ready', restarts: 0 });
   });
 
-  it('is not started again for every call where it speaks one era after all', async () => {
+  it('is not restarted for every call if it turns out to speak one era', async () => {
     const [first] = await startedFirst('one');
     for (const _ of [1, 2, 3]) expect(await calledIn('one', session)).toBe(first);
     expect(started('one')).toHaveLength(2);
@@ -99,7 +98,7 @@ describe('a server that speaks both eras', () => {
     expect(await serverOf(switchboard, 'one')).toMatchObject({ state: 'ready' });
   });
 
-  it('serves both eras from one process where there can be no second, and its log says so once', async () => {
+  it('serves both eras from one process if a second one cannot run, and logs it once', async () => {
     const [first] = await startedFirst('locked');
     for (const by of [session, session, client, session]) expect(await calledIn('locked', by)).toBe(first);
     expect((await readFile(join(folder, 'lock'), 'utf8')).trim().split('\n')).toHaveLength(2);
@@ -108,7 +107,7 @@ describe('a server that speaks both eras', () => {
     expect(await serverOf(switchboard, 'locked')).toMatchObject({ state: 'ready' });
   });
 
-  it('goes on in one era when its process for the other one is killed', async () => {
+  it('continues in one era when its process for the other is killed', async () => {
     const [first, second] = [await calledIn('killed', client), await calledIn('killed', session)];
     process.kill(second, 'SIGKILL');
     await witness.severalOf('killed', 'is', 3);
@@ -127,13 +126,13 @@ describe('a server that speaks both eras', () => {
     });
   });
 
-  it('over stdio offers what its process for either era does, and tells of a change once', async () => {
+  it('over stdio merges the offers of both processes, and announces a change once', async () => {
     const session = await RawSession.open(switchboard.url);
     const standing = await session.listen();
     const { stream: listening } = await client.listen({ toolsListChanged: true });
     const heard = (stream: EventStream, times: number) =>
       stream.events.several(times, ({ message }) => message?.method === listChanged);
-    // Its process for the legacy era grows, and the other one does not.
+    // Only its legacy process changes its list.
     for (const times of [1, 2]) {
       const grown = await session.callText('grown__grow');
       await Promise.all([heard(standing, times), heard(listening, times)]);
@@ -146,7 +145,7 @@ describe('a server that speaks both eras', () => {
     await Promise.all([standing.cut(), listening.cut()]);
   });
 
-  it('over HTTP tells of a change in both eras, and each client hears of it once', async () => {
+  it('over HTTP announces a change in both eras, and each client gets it once', async () => {
     const session = await RawSession.open(switchboard.url);
     const standing = await session.listen();
     const { stream: listening } = await client.listen({
@@ -174,22 +173,22 @@ describe('a server that speaks both eras', () => {
     await Promise.all(streams.map((stream) => stream.cut()));
   });
 
-  it('gives a client an instance of its own in that client\'s era ("isolation": "session")', async () => {
+  it('gives a client an isolated instance in the era of that client ("isolation": "session")', async () => {
     const pid = await calledIn('own', session);
     expect(methodsIn('own', pid)[0]).toBe('initialize');
     const modern = await calledIn('own', client.as({ headers: { 'x-switchboard-session': 'me' } }));
     expect(methodsIn('own', modern)[0]).toBe('server/discover');
-    // One for the lists, and one for each client.
+    // One for discovery, and one per client.
     expect(started('own')).toHaveLength(3);
   });
 
   it.each(['silent', 'brittle'] as const)(
-    'gives a client an instance of its own where it speaks the modern era alone (%s)',
+    'gives a client an isolated instance if it speaks only the modern era (%s)',
     async (name) => {
       const pid = await calledIn(name, session);
       expect(methodsIn(name, pid)[0]).toBe('server/discover');
       const other = await calledIn(name, await RawSession.open(switchboard.url));
-      // The first client was tried in its own era, the second was not.
+      // Only the first client was tried in its own era.
       expect(started(name).slice(1)).toEqual([expect.any(Number), pid, other]);
     },
   );
@@ -197,14 +196,14 @@ describe('a server that speaks both eras', () => {
   it.each([
     ['old', 'initialize'],
     ['new', 'server/discover'],
-  ] as const)('is connected in one era alone where its configuration says so (%s)', async (name, first) => {
+  ] as const)('connects in one era only if its configuration says so (%s)', async (name, first) => {
     const [pid] = await startedFirst(name);
     for (const by of [session, client]) expect(await calledIn(name, by)).toBe(pid);
     expect(methodsIn(name, pid!)[0]).toBe(first);
     expect(started(name)).toHaveLength(1);
   });
 
-  it('rests in both eras, and wakes in the one that is called', async () => {
+  it('stops in both eras when idle, and restarts in the one that is called', async () => {
     await client.request('tools/list');
     const both = [await calledIn('rests', client), await calledIn('rests', session)];
     await Promise.all(both.map(untilGone));
@@ -217,7 +216,7 @@ describe('a server that speaks both eras', () => {
     expect(started('rests')).toHaveLength(before + 1);
   });
 
-  it('has the slots of one server', async () => {
+  it('shares its concurrency limit between the eras', async () => {
     await Promise.all([calledIn('narrow', client), calledIn('narrow', session)]);
     const waiting = session.call('narrow__wait', { key: 'slot' });
     await witness.sees('narrow', 'waiting');

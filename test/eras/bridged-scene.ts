@@ -5,7 +5,7 @@ import { connectPeer } from './clients.ts';
 import type { Era } from './peer.ts';
 import type { Scene } from './scene.ts';
 
-/** Clients of the modern era that start `switchboard stdio`, and a server behind it. */
+/** Modern clients that start `switchboard stdio`, with a server behind it. */
 export async function openBridgedScene(server: Era): Promise<Scene> {
   await using opening = new AsyncDisposableStack();
   const witness = opening.use(await Witness.open());

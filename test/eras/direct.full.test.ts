@@ -2,7 +2,7 @@ import { describe } from 'vitest';
 import { runFeatures } from './run-features.ts';
 import { type Cell, openDirectScene } from './scene.ts';
 
-// What the peers do without Switchboard between them: the measure for what they must do with it.
+// The peers without Switchboard between them: the reference for their behaviour through it.
 const cells: Cell[] = [
   { client: 'legacy', server: 'legacy', transport: 'stdio' },
   { client: 'legacy', server: 'legacy', transport: 'http' },

@@ -3,7 +3,7 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 import { type ModernBehaviour, ModernPeer, says, tool } from './modern-peer.ts';
 import { RawModern, tasksExtension } from './raw-modern.ts';
 
-it('numbers in extensions that two servers have are as they were written', async () => {
+it('numbers in extensions of two servers keep their spelling', async () => {
   const extensions = '{"dev.example/x":{"version":1.0,"big":12345678901234567890,"list":[1.0]}}';
   const server: ModernBehaviour = {
     discovered: `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"extensions":${extensions}},"ttlMs":0,"cacheScope":"private"}`,
@@ -15,7 +15,7 @@ it('numbers in extensions that two servers have are as they were written', async
   expect(text).toContain('"version":1.0,"big":12345678901234567890');
 });
 
-it('settings of extensions may have any name', async () => {
+it('extension settings may have any name', async () => {
   const extensions = { 'dev.example/x': { constructor: { a: 1 }, toString: 'text', valueOf: [1] } };
   await using peer = await ModernPeer.start({
     one: {
@@ -29,7 +29,7 @@ it('settings of extensions may have any name', async () => {
   expect(result?.capabilities).toMatchObject({ extensions });
 });
 
-it('a result of a tool that only has a member called taskId keeps it', async () => {
+it('a tool result with a plain taskId member keeps it', async () => {
   const result = { ...says('done'), taskId: 'a ticket of ours' };
   await using peer = await ModernPeer.start({
     one: {

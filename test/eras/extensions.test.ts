@@ -7,7 +7,7 @@ import { ModernPeer, tool } from './modern-peer.ts';
 import type { Era } from './peer.ts';
 import { RawModern } from './raw-modern.ts';
 
-/** Numbers that do not survive being read as a double and written again. */
+/** Numbers that change when they are parsed as doubles and written again. */
 const oddNumbers = '[1.0,1e400,12345678901234567890,-0,0.10,1E5,0.0000001]';
 const uiUri = 'ui://panel/main.html';
 
@@ -116,12 +116,12 @@ describe('extensions of servers', () => {
     'dev.example/only-modern': { deep: { one: true } },
   };
 
-  it('are those of Switchboard for clients of the modern era', async () => {
+  it('appear as those of Switchboard to modern clients', async () => {
     const { result } = await new RawModern(switchboard.url).request('server/discover');
     expect(extensionsIn(result)).toEqual(merged);
   });
 
-  it('are those of Switchboard for clients of the legacy era', async () => {
+  it('appear as those of Switchboard to legacy clients', async () => {
     const headers = { 'content-type': 'application/json', accept: bothTypes };
     const { json } = await exchange(switchboard.url, { headers, body: initialize() });
     expect(extensionsIn(json?.result)).toEqual(merged);
@@ -139,26 +139,26 @@ describe('extensions of servers', () => {
       client = await connect(clientEra, switchboard.url);
     });
 
-    it('keep what nobody knows in the result of a tool, byte for byte', async () => {
+    it('keep unknown members in the result of a tool, byte for byte', async () => {
       const text = await client.resultText('tools/call', { name: `${serverEra}__odd`, arguments: {} });
       expect(text).toContain(oddResult);
       expect(text.startsWith('{"resultType":"complete",')).toBe(clientEra === 'modern');
     });
 
-    it('keep what nobody knows in the list of tools, number for number', async () => {
+    it('keep unknown members in the list of tools, number for number', async () => {
       const text = await client.resultText('tools/list');
       expect(text).toContain(
         '"inputSchema":{"type":"object","x-odd":1.0},"x-vendor":{"numbers":[1e400,2.50]}',
       );
     });
 
-    it('keep what nobody knows in a resource, byte for byte', async () => {
+    it('keep unknown members in a resource, byte for byte', async () => {
       const text = await client.resultText('resources/read', { uri: `ui://${serverEra}/${uiUri}` });
       const uri = `ui://${serverEra}/${uiUri}`;
       expect(text).toContain(`"contents":[{"uri":"${uri}","text":"<p>","size":1.0}],"x-n":${oddNumbers}`);
     });
 
-    it('show interfaces of tools by URIs that begin with ui:// and can be read', async () => {
+    it('show tool interfaces under ui:// URIs that can be read', async () => {
       const { result = {} } = await client.request('tools/list');
       const tools = result.tools as { name: string; _meta: Record<string, unknown> }[];
       const metaOf = (name: string) => tools.find((one) => one.name === `${serverEra}__${name}`)?._meta;
@@ -171,7 +171,7 @@ describe('extensions of servers', () => {
     });
   });
 
-  it('of several servers may have the same URIs, which are then nobody`s without their server', async () => {
+  it('may have the same URIs on several servers, which are then ambiguous without a server', async () => {
     const client = new RawModern(switchboard.url);
     const { result = {} } = await client.request('resources/list');
     expect((result.resources as { uri: string }[]).map(({ uri }) => uri)).toEqual(

@@ -12,6 +12,6 @@ export const features: Feature[] = [
   ...logFeatures,
   ...changeFeatures,
   ...questionFeatures,
-  // A call that was cancelled may still be at work at a shared server, which for a while makes its questions ambiguous.
+  // Last, because a cancelled call may still run at a shared server, which makes its server requests ambiguous for a while.
   ...cancellationFeatures,
 ];

@@ -8,7 +8,7 @@ const worker = fixtureServer('eras/binds-state-to-process');
 const asked = { elicitation: {} };
 const ada = { name: { action: 'accept', content: { name: 'Ada' } } };
 
-it('a client that comes back to a server that left its group is told so', async () => {
+it('a client that returns to a server that left its group gets an error', async () => {
   const [one, two] = [
     { ...worker, group: 'lab' },
     { ...worker, group: 'lab' },
@@ -35,7 +35,7 @@ it('a client that comes back to a server that left its group is told so', async 
   ]);
 });
 
-it('a state of a server that looks like one of ours comes back to it as it was', async () => {
+it('a server state that looks like one of Switchboard returns to the server unchanged', async () => {
   const requestState = 'sb1.somebody-elses.state';
   await using peer = await ModernPeer.start({
     inner: {
@@ -52,7 +52,7 @@ it('a state of a server that looks like one of ours comes back to it as it was',
   expect(await client.callText('ask', {}, { requestState: result?.requestState })).toBe(requestState);
 });
 
-it('Switchboard behind Switchboard passes questions and their answers on', async () => {
+it('Switchboard behind Switchboard passes on input requests and their responses', async () => {
   await using inner = await startSwitchboard({ lab: { ...worker, replicas: 2 } });
   await using outer = await startSwitchboard({ inner: { url: inner.url } });
   const client = new RawModern(outer.url, { capabilities: asked });

@@ -35,7 +35,7 @@ describe.each([
     { one: { ...worker, group: 'lab' }, two: { ...worker, group: 'lab' } },
     { one: 1, two: 1 },
   ],
-])('among two %s of the modern era, a client that was asked', (_what, mcpServers, ready) => {
+])('a client that gets an input request from two %s of the modern era', (_what, mcpServers, ready) => {
   let switchboard: RunningSwitchboard;
   let client: RawModern;
   setUp(async (use) => {
@@ -45,7 +45,7 @@ describe.each([
     client = new RawModern(switchboard.url, { capabilities: asked });
   });
 
-  it('comes back to the process that asked, whoever else is asked meanwhile', async () => {
+  it('returns to the process that asked, even if others ask meanwhile', async () => {
     const states = [await beAsked(client), await beAsked(client), await beAsked(client)];
     const pids = [];
     for (const state of states) pids.push(pidIn(await comeBack(client, state)));
@@ -53,14 +53,14 @@ describe.each([
     expect(pids[2]).toBe(pids[0]);
   });
 
-  it('brings along what it was asked for', async () => {
+  it('returns what it was asked for', async () => {
     const { result } = await comeBack(client, await beAsked(client));
     expect(JSON.parse((result!.content as { text: string }[])[0]!.text)).toMatchObject({
       inputResponses: ada,
     });
   });
 
-  it('is refused with a state that was changed', async () => {
+  it('is rejected with a modified state', async () => {
     const state = await beAsked(client);
     const [mark, content = '', signature] = state.split('.');
     const sealed = JSON.parse(Buffer.from(content, 'base64url').toString()) as object;
@@ -85,7 +85,7 @@ describe.each([
     }
   });
 
-  it('is refused with the state of another request, or of another client', async () => {
+  it('is rejected with the state of another request, or of another client', async () => {
     const state = await beAsked(client);
     const more = { inputResponses: ada, requestState: state };
     const refusals = [
@@ -101,7 +101,7 @@ describe.each([
     expect(pidIn(await comeBack(client, state))).toBeGreaterThan(0);
   });
 
-  it('gets a clear error where the process that asked is gone', async () => {
+  it('gets an error if the process that asked is gone', async () => {
     const pid = pidIn(await comeBack(client, await beAsked(client)));
     const again = await beAskedBy(client, pid);
     const lost = ['lab', 'one', 'two'].map((server) => nextState(switchboard, server, 'starting'));
@@ -115,7 +115,6 @@ describe.each([
   });
 });
 
-/** Asked by just that process. */
 async function beAskedBy(client: RawModern, pid: number): Promise<string> {
   for (;;) {
     const state = await beAsked(client);

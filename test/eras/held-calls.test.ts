@@ -4,7 +4,7 @@ import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../hel
 import { accept, askedBy, comeBack, textIn } from './asked.ts';
 import { RawModern } from './raw-modern.ts';
 
-describe('a call of a modern client during which a legacy server asks', () => {
+describe('a call of a modern client with requests from a legacy server', () => {
   let switchboard: RunningSwitchboard;
   let client: RawModern;
 
@@ -13,7 +13,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     client = new RawModern(switchboard.url, { capabilities: { elicitation: {}, sampling: {} } });
   });
 
-  it('is answered with the question, and goes on when the client comes back with the answer', async () => {
+  it('returns the input request, and continues when the client returns with the response', async () => {
     const { inputRequests, requestState } = askedBy(await client.call('ask', { key: 'one' }));
     expect(Object.values(inputRequests)).toEqual([
       { method: 'elicitation/create', params: expect.objectContaining({ message: 'What about one?' }) },
@@ -29,7 +29,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     expect(textIn(back)).toBe(JSON.stringify({ action }));
   });
 
-  it('is asked several things that the server asks at once in one answer', async () => {
+  it('returns simultaneous server requests together', async () => {
     const asked = askedBy(await client.call('ask_both', { key: 'both' }));
     const requests = Object.entries(asked.inputRequests);
     expect(requests.map(([, { method }]) => method).toSorted()).toEqual([
@@ -48,7 +48,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     expect(JSON.parse(textIn(back))).toEqual({ name: accept('Ada'), model });
   });
 
-  it('is asked again for what the client says nothing of', async () => {
+  it('repeats the requests that the client did not respond to', async () => {
     const first = askedBy(await client.call('ask_both', { key: 'half' }));
     const [elicitation] = Object.entries(first.inputRequests).find(([, { method }]) =>
       method.startsWith('elicitation'),
@@ -68,7 +68,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     ['none', {}],
     ['what is no answer', { inputResponses: 'yes' }],
     ['answers to nothing that was asked', { inputResponses: { other: accept('Eve') } }],
-  ])('is asked the same again when it comes back with %s', async (what, responses) => {
+  ])('repeats the request when the client returns with %s', async (what, responses) => {
     const first = askedBy(await client.call('ask', { key: what }));
     const second = askedBy(
       await client.call('ask', { key: what }, { ...responses, requestState: first.requestState }),
@@ -77,7 +77,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     expect(textIn(await client.call('ask', { key: what }, comeBack(second)))).toContain('Ada');
   });
 
-  it('takes no notice of answers to what was not asked', async () => {
+  it('ignores responses to unknown requests', async () => {
     const asked = askedBy(await client.call('ask', { key: 'extra' }));
     const { inputResponses, requestState } = comeBack(asked);
     const more = { ...inputResponses, 'question-99': accept('Eve'), toString: accept('Eve') };
@@ -85,7 +85,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     expect(textIn(back)).toBe(JSON.stringify(accept('Ada')));
   });
 
-  it('is asked in turn what the server asks in turn', async () => {
+  it('returns successive server requests one by one', async () => {
     const first = askedBy(await client.call('ask_in_turn', { key: 'turn' }));
     const second = askedBy(await client.call('ask_in_turn', { key: 'turn' }, comeBack(first, accept('Ada'))));
     expect(Object.values(second.inputRequests)[0]?.params.message).toBe('What about turn, second?');
@@ -94,7 +94,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     expect(JSON.parse(textIn(back))).toEqual([accept('Ada'), accept('Alan')]);
   });
 
-  it('tells its progress under the token of the request with which the client came back', async () => {
+  it('reports progress under the token of the latest request', async () => {
     const params = { name: 'ask_then_count', arguments: { key: 'progress' } };
     const asked = askedBy(await client.request('tools/call', params, { meta: { progressToken: 'old' } }));
     const stream = await client.stream(
@@ -116,7 +116,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     expect(textIn(back)).toBe(JSON.stringify(accept('Ada')));
   });
 
-  it('cannot be a completion: there the server is refused', async () => {
+  it('cannot be a completion: the server request is declined', async () => {
     const ref = { type: 'ref/prompt', name: 'asking_prompt' };
     const { result = {} } = await client.request('completion/complete', {
       ref,
@@ -127,7 +127,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     expect(JSON.parse(values[0]!)).toMatchObject({ code: -32601 });
   });
 
-  it('refuses the server what the client says that it cannot', async () => {
+  it('declines server requests that the client does not support', async () => {
     const answer = await client.as({ capabilities: {} }).call('ask', { key: 'unable' });
     expect(JSON.parse(textIn(answer))).toMatchObject({
       code: -32601,
@@ -135,7 +135,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
     });
   });
 
-  it('asks a client that can visit addresses to visit the one that the server wants it to', async () => {
+  it('asks a client with URL support to visit the address of the server', async () => {
     const visitor = client.as({ capabilities: { elicitation: { url: {} } } });
     const { result } = await visitor.call('visit');
     expect(result).toMatchObject({ resultType: 'input_required' });
@@ -150,7 +150,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
   it.each([
     ['only forms', { elicitation: { form: {} } }],
     ['nothing', {}],
-  ])('leaves it an error for a client that can be asked for %s', async (_what, capabilities) => {
+  ])('passes on an error for a client that can be asked for %s', async (_what, capabilities) => {
     const { error } = await client.as({ capabilities }).call('visit');
     expect(error).toMatchObject({ code: -32042, data: { elicitations: [{ elicitationId: 'e1' }] } });
   });

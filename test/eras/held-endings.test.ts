@@ -24,7 +24,7 @@ describe('a held call', () => {
     client = new RawModern(switchboard.url, { capabilities });
   });
 
-  it('is cancelled when the client closes the connection with which it came back', async () => {
+  it('is cancelled when the client closes the connection of its latest request', async () => {
     const given = { key: 'closed' };
     const asked = askedBy(await client.call('asker__ask_then_hang', given));
     const back = client.begin('tools/call', {
@@ -38,7 +38,7 @@ describe('a held call', () => {
     expect(textIn(await client.call('asker__echo', { after: 1 }))).toBe('{"after":1}');
   });
 
-  it('still waits when the client comes back with too much to be looked into', async () => {
+  it('stays suspended when the client returns with a request that is too large to inspect', async () => {
     const given = { key: 'patient' };
     const asked = askedBy(await client.call('fifth__ask', given));
     const { inputResponses, requestState } = comeBack(asked);
@@ -48,14 +48,14 @@ describe('a held call', () => {
     expect(textIn(await client.call('fifth__ask', given, comeBack(asked)))).toContain('Ada');
   });
 
-  it('is not held where it has too much in it to be known again', async () => {
+  it('is not suspended if it is too large to be recognized later', async () => {
     const given = { key: 'long call', more: Array(600_000).fill(0) };
     const { error } = await client.call('sixth__ask_then_hang', given);
     expect(error?.message).toContain('more than 500000 values');
     expect(textIn(await client.call('sixth__echo', { after: 3 }))).toBe('{"after":3}');
   });
 
-  it('is asked for again after another call of its client was cancelled', async () => {
+  it('repeats its request after another call of its client was cancelled', async () => {
     const given = { key: 'before' };
     const known = client.as({ headers: { 'x-switchboard-session': 'known' } });
     const asked = askedBy(await known.call('third__ask_then_hang', given));
@@ -71,16 +71,16 @@ describe('a held call', () => {
     expect(textIn(await known.call('third__ask', { key: 'again' }, comeBack(again)))).toContain('Ada');
   });
 
-  it('gives the answer of a server that meanwhile did without', async () => {
+  it('returns the result of a server that finished without the input', async () => {
     const given = { key: 'impatient' };
     const asked = askedBy(await client.call('other__ask_until', given));
     witness.tell('other', 'give up impatient');
-    // The slot is free as soon as the server has answered, and only then.
+    // The slot is free only after the server has responded.
     expect(textIn(await client.call('other__echo', { next: 1 }))).toBe('{"next":1}');
     expect(textIn(await client.call('other__ask_until', given, comeBack(asked)))).toBe('gave up');
   });
 
-  it('fails when the server has died meanwhile, and says so', async () => {
+  it('fails with the reason if the server died meanwhile', async () => {
     const given = { key: 'mortal' };
     const asked = askedBy(await client.call('other__ask_and_die', given));
     witness.tell('other', 'die mortal');
@@ -91,14 +91,14 @@ describe('a held call', () => {
     expect(textIn(await client.call('other__echo', { again: 1 }))).toBe('{"again":1}');
   });
 
-  it('keeps the slot of its server, in which another call waits', async () => {
+  it('keeps the slot of its server, for which another call is queued', async () => {
     const asked = askedBy(await client.call('fourth__ask', { key: 'slot' }));
     const waiting = client.call('fourth__echo', { waits: 1 });
     expect(textIn(await client.call('fourth__ask', { key: 'slot' }, comeBack(asked)))).toContain('Ada');
     expect(textIn(await waiting)).toBe('{"waits":1}');
   });
 
-  it('does not keep Switchboard from ending, and its server is told', async () => {
+  it('does not keep Switchboard from stopping, and its server is notified', async () => {
     const own = await startSwitchboard({
       stopped: fixtureServer('eras/asks-client', witness.env('stopped')),
     });

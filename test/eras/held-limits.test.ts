@@ -5,7 +5,7 @@ import { Witness } from '../helpers/witness.ts';
 import { askedBy, comeBack, textIn } from './asked.ts';
 import { RawModern } from './raw-modern.ts';
 
-describe('calls that wait for their clients', () => {
+describe('calls suspended for their clients', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
   let client: RawModern;
@@ -19,13 +19,13 @@ describe('calls that wait for their clients', () => {
     witness = use(await Witness.open());
   });
 
-  describe('for a limited time', () => {
+  describe('with a time limit', () => {
     setUp(async (use) => {
       switchboard = use(await start({ inputWaitMs: 300 }));
       client = new RawModern(switchboard.url, { capabilities: { elicitation: {} } });
     });
 
-    it('are given up: the question is declined, the call cancelled, the slot free', async () => {
+    it('expire: the server request is declined, the call cancelled, the slot free', async () => {
       const asked = askedBy(await client.call('asker__ask', { key: 'left' }));
       const [declined, cancelled] = await Promise.all([
         witness.sees('asker', 'told', ({ key }) => key === 'left'),
@@ -42,7 +42,7 @@ describe('calls that wait for their clients', () => {
     it('do not keep the next call from asking', async () => {
       askedBy(await client.call('other__ask', { key: 'left too' }));
       await witness.sees('other', 'cancelled', ({ key }) => key === 'left too');
-      // On a busy machine the client itself may be too late.
+      // On a busy machine the client may be too late.
       for (;;) {
         const asked = askedBy(await client.call('other__ask', { key: 'next' }));
         const answer = await client.call('other__ask', { key: 'next' }, comeBack(asked));
@@ -53,13 +53,13 @@ describe('calls that wait for their clients', () => {
     });
   });
 
-  describe('in a limited number', () => {
+  describe('with a number limit', () => {
     setUp(async (use) => {
       switchboard = use(await start({ maxHeldCalls: 1 }));
       client = new RawModern(switchboard.url, { capabilities: { elicitation: {} } });
     });
 
-    it('are no more than that: what is asked beyond is declined, and the others go on', async () => {
+    it('are limited: further requests are declined, and the suspended calls continue', async () => {
       const asked = askedBy(await client.call('asker__ask', { key: 'first' }));
       const beyond = JSON.parse(textIn(await client.call('other__ask', { key: 'second' })));
       expect(beyond).toMatchObject({ message: expect.stringContaining('maxHeldCalls') });

@@ -4,7 +4,7 @@ import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../hel
 import { accept, askedBy, comeBack, textIn } from './asked.ts';
 import { RawModern } from './raw-modern.ts';
 
-describe('two calls at the same time at a legacy server over stdio', () => {
+describe('two simultaneous calls at a legacy server over stdio', () => {
   let switchboard: RunningSwitchboard;
   let client: RawModern;
   let stranger: RawModern;
@@ -18,7 +18,7 @@ describe('two calls at the same time at a legacy server over stdio', () => {
     client = stranger.as({ headers: { 'x-switchboard-session': 'mine' } });
   });
 
-  it('may both ask where the client says that they are its own', async () => {
+  it('may both ask if the client identifies itself as the same', async () => {
     const first = askedBy(await client.call('ask', { key: 'first' }));
     const second = askedBy(await client.call('ask', { key: 'second' }));
     expect(textIn(await client.call('ask', { key: 'second' }, comeBack(second, accept('Two'))))).toContain(
@@ -29,7 +29,7 @@ describe('two calls at the same time at a legacy server over stdio', () => {
     );
   });
 
-  it('are each asked their own', async () => {
+  it('each return their own request', async () => {
     const first = askedBy(await client.call('ask_in_turn', { key: 'turn' }));
     const second = askedBy(await client.call('ask', { key: 'other' }));
     const again = askedBy(await client.call('ask_in_turn', { key: 'turn' }, comeBack(first)));
@@ -38,7 +38,7 @@ describe('two calls at the same time at a legacy server over stdio', () => {
     expect(textIn(await client.call('ask', { key: 'other' }, comeBack(second)))).toContain('Ada');
   });
 
-  it('of clients that do not say who they are cannot be told apart, and no question is put to the wrong one', async () => {
+  it('of anonymous clients are ambiguous, and no request reaches the wrong one', async () => {
     const first = askedBy(await stranger.call('ask', { key: 'first' }));
     expect(textIn(await stranger.call('ask', { key: 'second' }))).toContain(
       'not clear which client it is for',

@@ -40,7 +40,7 @@ describe('the headers of a modern request', () => {
     ['a method with a long run of blanks in it', 'echo', { 'mcp-method': `a${' '.repeat(80_000)}b` }],
     ['a method that is too long', 'echo', { 'mcp-method': `a${' '.repeat(100_000)}b` }],
     ['a name that is too long', 'echo', { 'mcp-name': 'x'.repeat(100_000) }],
-  ])('are refused with %s', async (_what, name, headers) => {
+  ])('are rejected with %s', async (_what, name, headers) => {
     const { status, json } = await call(name, {}, headers);
     expect(status).toBe(400);
     expect(json).toMatchObject({ id: 'mine', error: { code: -32020 } });
@@ -53,7 +53,7 @@ describe('the headers of a modern request', () => {
     ['white space around the name', 'echo', { 'mcp-name': ' \techo \t' }],
     ['white space around base64', 'echo', { 'mcp-name': `  ${base64('echo')} ` }],
     ['the method as base64', 'echo', { 'mcp-method': base64('tools/call') }],
-  ])('are taken with %s', async (_what, name, headers) => {
+  ])('are accepted with %s', async (_what, name, headers) => {
     const { status, json } = await call(name, { said: 1 }, headers);
     expect(json?.error).toBeUndefined();
     expect(status).toBe(200);
@@ -73,7 +73,7 @@ describe('the headers of a modern request', () => {
     ['another boolean', { dry: true }, { 'mcp-param-dry-run': 'false' }],
     ['a boolean in another case', { dry: true }, { 'mcp-param-dry-run': 'True' }],
     ['missing for what lies deeper', { deep: { name: 'x' } }, {}],
-  ])('are refused with an argument that is %s', async (_what, given, headers) => {
+  ])('are rejected with an argument that is %s', async (_what, given, headers) => {
     const { status, json } = await call('headed', given, headers);
     expect(status).toBe(400);
     expect(json).toMatchObject({ id: 'mine', error: { code: -32020 } });
@@ -92,13 +92,13 @@ describe('the headers of a modern request', () => {
     ['a boolean', { dry: false }, { 'mcp-param-dry-run': 'false' }],
     ['deeper', { deep: { name: 'x' } }, { 'mcp-param-name': 'x' }],
     ['one that no tool declares', {}, { 'mcp-param-other': 'x' }],
-  ])('are taken with an argument that is %s', async (_what, given, headers) => {
+  ])('are accepted with an argument that is %s', async (_what, given, headers) => {
     const { status, json } = await call('headed', given, headers);
     expect(json?.error).toBeUndefined();
     expect(status).toBe(200);
   });
 
-  it('may say 42 where the message says 42.0', async () => {
+  it('may say 42 if the message says 42.0', async () => {
     const params = { name: 'headed', arguments: { count: 42 } };
     const { headers, body } = client.raw('tools/call', params);
     const response = await fetch(client.url, {
@@ -113,20 +113,23 @@ describe('the headers of a modern request', () => {
     ['v999', 'v999'],
     ['2099-01-01', '2099-01-01'],
     ['2025-11-25', '2025-11-25'],
-  ])('that name version %s in both places are refused with what is supported', async (header, version) => {
-    const { status, json } = await client.send(
-      'tools/list',
-      {},
-      {
-        id: 5,
-        headers: { 'mcp-protocol-version': header },
-        meta: { 'io.modelcontextprotocol/protocolVersion': version },
-      },
-    );
-    expect(status).toBe(400);
-    expect(json).toMatchObject({ id: 5, error: { code: -32022, data: { requested: version } } });
-    expect(json?.error?.data?.supported).toContain('2026-07-28');
-  });
+  ])(
+    'that name version %s in both places are rejected with the supported versions',
+    async (header, version) => {
+      const { status, json } = await client.send(
+        'tools/list',
+        {},
+        {
+          id: 5,
+          headers: { 'mcp-protocol-version': header },
+          meta: { 'io.modelcontextprotocol/protocolVersion': version },
+        },
+      );
+      expect(status).toBe(400);
+      expect(json).toMatchObject({ id: 5, error: { code: -32022, data: { requested: version } } });
+      expect(json?.error?.data?.supported).toContain('2026-07-28');
+    },
+  );
 
   it.each<[string, Record<string, unknown>]>([
     ['no version', { 'io.modelcontextprotocol/protocolVersion': undefined }],
@@ -135,7 +138,7 @@ describe('the headers of a modern request', () => {
     ['a client that is none', { 'io.modelcontextprotocol/clientInfo': 'me' }],
     ['a level that is none', { 'io.modelcontextprotocol/logLevel': 'loud' }],
     ['a version that is none', { 'io.modelcontextprotocol/protocolVersion': 1 }],
-  ])('do not make up for a message with %s', async (_what, meta) => {
+  ])('do not replace a message with %s', async (_what, meta) => {
     const { status, json } = await client.send('tools/list', {}, { id: 'x', meta });
     expect(status).toBe(400);
     expect(json).toMatchObject({ id: 'x', error: { code: -32602 } });

@@ -10,7 +10,7 @@ interface Scoped {
   meta: Record<string, unknown>;
 }
 
-/** The ways to say which project a request is about. */
+/** The ways to name the project of a request. */
 const ways: Record<string, (site: Site, project: TestProject) => Scoped> = {
   address: (site, { name }) => ({ client: new RawModern(`${site.baseUrl}/mcp/${name}`), meta: {} }),
   header: (site, { id }) => ({
@@ -53,14 +53,14 @@ describe('the project of a modern request', () => {
       }
     });
 
-    it('does not show what is in another project', async () => {
+    it('hides the contents of other projects', async () => {
       const { client, meta } = scoped(site, alpha);
       const uri = 'resource://notes/note://only/beta';
       const { error } = await client.request('resources/read', { uri }, { meta });
       expect(error?.code).toBe(-32602);
     });
 
-    it('limits what a subscription tells of', async () => {
+    it('limits the notifications of a subscription', async () => {
       const uri = 'resource://notes/note://todo';
       const hear = async (project: TestProject) => {
         const { client, meta } = scoped(site, project);
@@ -86,14 +86,14 @@ describe('the project of a modern request', () => {
     });
   });
 
-  it('is unknown where there is none of that name', async () => {
+  it('gets an error if it does not exist', async () => {
     const client = new RawModern(`${site.baseUrl}/mcp/gamma`);
     const { status, json } = await client.send('tools/list', {}, { id: 'mine' });
     expect(status).toBe(404);
     expect(json).toMatchObject({ id: 'mine', error: { message: expect.stringContaining('gamma') } });
   });
 
-  it('is refused where two places name two', async () => {
+  it('is rejected if two places name different ones', async () => {
     const client = new RawModern(`${site.baseUrl}/mcp/alpha`);
     const { status, json } = await client.send(
       'tools/list',

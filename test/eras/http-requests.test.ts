@@ -4,7 +4,7 @@ import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { modernVersion, RawModern } from './raw-modern.ts';
 
-/** Ids as they are written. */
+/** Ids as JSON text. */
 const ids = [
   '0',
   '-1',
@@ -23,7 +23,7 @@ describe('the endpoint for modern requests', () => {
     accept: 'application/json, text/event-stream',
     'mcp-protocol-version': modernVersion,
   });
-  /** The same request under an id that JSON.stringify would write otherwise. */
+  /** JSON.stringify would change the spelling of some ids. */
   const withId = (id: string, method: string, params: Record<string, unknown> = {}) => {
     const { headers, body } = client.raw(method, params, { id: 'PLACE' });
     return { headers, body: body.replace('"PLACE"', () => id) };
@@ -35,25 +35,25 @@ describe('the endpoint for modern requests', () => {
     await client.request('tools/list');
   });
 
-  it.each(['GET', 'DELETE', 'PUT'])('takes no %s', async (method) => {
+  it.each(['GET', 'DELETE', 'PUT'])('rejects %s', async (method) => {
     const { status, headers } = await exchange(client.url, { method, headers: base() });
     expect(status).toBe(405);
     expect(headers.allow).toBe('POST');
   });
 
-  it('takes no batch', async () => {
+  it('rejects a batch', async () => {
     const { headers, body } = client.raw('tools/list');
     const { status, json } = await exchange(client.url, { headers, body: `[${body}]` });
     expect(status).toBe(400);
     expect(json?.error).toBeDefined();
   });
 
-  it('takes no answer', async () => {
+  it('rejects a response', async () => {
     const body = { jsonrpc: '2.0', id: 1, result: {} };
     expect((await exchange(client.url, { headers: base(), body })).status).toBe(400);
   });
 
-  it('takes note of a notification', async () => {
+  it('accepts a notification', async () => {
     const body = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
     const { status, text } = await exchange(client.url, { headers: base(), body });
     expect([status, text]).toEqual([202, '']);
@@ -70,7 +70,7 @@ describe('the endpoint for modern requests', () => {
     'no/such',
     'constructor',
     '__proto__',
-  ])('does not know %s', async (method) => {
+  ])('does not support %s', async (method) => {
     const { status, json } = await client.send(method, {}, { id: 'me' });
     expect(status).toBe(404);
     expect(json).toMatchObject({ id: 'me', error: { code: -32601 } });
@@ -90,12 +90,12 @@ describe('the endpoint for modern requests', () => {
     expect(answer.text).toContain('said');
   });
 
-  it('has nothing for a client that accepts neither', async () => {
+  it('rejects a client that accepts neither', async () => {
     const { status } = await client.send('tools/list', {}, { headers: { accept: 'text/html' } });
     expect(status).toBe(406);
   });
 
-  it('does not leave a client without answer that wants to hear of changes and takes no events', async () => {
+  it('rejects a subscription of a client that does not accept events', async () => {
     const params = { notifications: { toolsListChanged: true } };
     const headers = { accept: 'application/json' };
     const pending = client.begin('subscriptions/listen', params, { headers });
@@ -104,13 +104,13 @@ describe('the endpoint for modern requests', () => {
     pending.close();
   });
 
-  it.each(ids)('echoes the id %s in a result', async (id) => {
+  it.each(ids)('returns the id %s in a result', async (id) => {
     const { text } = await exchange(client.url, withId(id, 'tools/call', { name: 'echo', arguments: {} }));
     expect(text).toContain(`"id":${id}`);
     expect(text).toContain('"result"');
   });
 
-  it.each(ids)('echoes the id %s in an error', async (id) => {
+  it.each(ids)('returns the id %s in an error', async (id) => {
     for (const method of ['no/such', 'tools/call']) {
       const { text } = await exchange(client.url, withId(id, method, { name: 'nowhere' }));
       expect(text).toContain(`"id":${id}`);
@@ -118,7 +118,7 @@ describe('the endpoint for modern requests', () => {
     }
   });
 
-  it.each(ids)('echoes the id %s in a subscription', async (id) => {
+  it.each(ids)('returns the id %s in a subscription', async (id) => {
     const request = withId(id, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
     const stream = new EventStream(await openExchange(client.url, request));
     const { data } = await stream.events.first(({ message }) => message !== undefined);
@@ -126,13 +126,13 @@ describe('the endpoint for modern requests', () => {
     await stream.cut();
   });
 
-  it.each(['1.5', 'null', 'true', '{}'])('takes no request with the id %s', async (id) => {
+  it.each(['1.5', 'null', 'true', '{}'])('rejects a request with the id %s', async (id) => {
     const { status, json } = await exchange(client.url, withId(id, 'tools/list'));
     expect(status).toBe(400);
     expect(json?.error?.code).toBe(-32600);
   });
 
-  it('takes two requests of the same id at the same time', async () => {
+  it('accepts two simultaneous requests with the same id', async () => {
     const params = { name: 'echo', arguments: {} };
     const answers = await Promise.all([1, 2].map(() => client.request('tools/call', params, { id: 'same' })));
     for (const { error } of answers) expect(error).toBeUndefined();

@@ -5,7 +5,7 @@ import { Witness } from '../helpers/witness.ts';
 import { textIn } from './asked.ts';
 import { RawModern } from './raw-modern.ts';
 
-describe('a modern request that takes its time', () => {
+describe('a slow modern request', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
   let client: RawModern;
@@ -38,7 +38,7 @@ describe('a modern request that takes its time', () => {
     await stream.ended;
   });
 
-  it('waits without a stream for a client that takes none', async () => {
+  it('waits without a stream for a client that accepts none', async () => {
     const pending = client.begin(...request('wait', 'json', { headers: { accept: 'application/json' } }));
     await sees('called', 'json');
     const passing = await client.stream(...request('wait', 'passing'));
@@ -49,21 +49,21 @@ describe('a modern request that takes its time', () => {
     await passing.ended;
   });
 
-  it('is cancelled when the connection is closed before anything was said', async () => {
+  it('is cancelled when the connection closes before any output', async () => {
     const pending = client.begin(...request('hang', 'early'));
     await sees('called', 'early');
     pending.close();
     await sees('cancelled', 'early');
   });
 
-  it('is cancelled when the connection is closed after it became a stream', async () => {
+  it('is cancelled when the connection closes after it became a stream', async () => {
     const stream = await client.stream(...request('hang', 'late', { meta: { progressToken: 'p' } }));
     await stream.message(({ method }) => method === 'notifications/progress');
     await stream.cut();
     await sees('cancelled', 'late');
   });
 
-  it('is not taken up when the connection is closed while its server starts', async () => {
+  it('is not sent if the connection closes while its server starts', async () => {
     await using own = await startSwitchboard({
       slow: fixtureServer('eras/requires-headers', witness.env('slow')),
     });
@@ -77,7 +77,7 @@ describe('a modern request that takes its time', () => {
     expect(calls).toBe(cancellations);
   });
 
-  it('does not keep others from being answered on the same connection', async () => {
+  it('does not delay other responses on the same connection', async () => {
     const answers = await Promise.all([1, 2, 3].map((key) => client.call('echo', { key })));
     expect(answers.map(textIn)).toEqual(['{"key":1}', '{"key":2}', '{"key":3}']);
   });

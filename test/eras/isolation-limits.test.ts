@@ -12,14 +12,14 @@ import { RawModern } from './raw-modern.ts';
 const isolation = 'session';
 const named = (url: string, key: string) => new RawModern(url, { headers: { 'x-switchboard-session': key } });
 
-it('a client is not forgotten while a call of it is under way', async () => {
+it('a client does not expire while its call is in flight', async () => {
   await using witness = await Witness.open();
   const box = { ...fixtureServer('eras/binds-state-to-process', witness.env('box')), isolation };
   await using switchboard = await startSwitchboard({ box }, { sessionIdleMs: 1, keepAliveMs: 300 });
   await new RawModern(switchboard.url).toolNames();
   const client = named(switchboard.url, 'patient');
   const { response } = client.begin('tools/call', { name: 'hold', arguments: {} });
-  // Answers become streams when they have been looked at twice, as have clients by then.
+  // Responses become streams after two checks, and clients have been checked as often by then.
   const stream = new EventStream(await response);
   const { pid } = await witness.sees('box', 'call');
   witness.tell('box', 'go on');
@@ -27,7 +27,7 @@ it('a client is not forgotten while a call of it is under way', async () => {
   expect(stream.messages).toMatchObject([{ result: { content: [{ text: String(pid) }] } }]);
 });
 
-it('a client is not forgotten to make room while a call of it is under way', async () => {
+it('a client is not evicted while its call is in flight', async () => {
   await using witness = await Witness.open();
   const box = { ...fixtureServer('eras/binds-state-to-process', witness.env('box')), isolation };
   await using switchboard = await startSwitchboard({ box }, { maxSessions: 1 });
@@ -38,7 +38,7 @@ it('a client is not forgotten to make room while a call of it is under way', asy
   expect(await held).toMatchObject({ result: { content: [{ text: String(pid) }] } });
 });
 
-it('a call that went to another server leaves nothing behind at the one that could not be started', async () => {
+it('a call that moved to another server leaves nothing at the one that could not start', async () => {
   await using folder = await temporaryFolder();
   const group = 'pool';
   const starts = join(folder.path, 'starts');
@@ -55,7 +55,7 @@ it('a call that went to another server leaves nothing behind at the one that cou
   for (let call = 0; call < calls; call++) await client.callText('whoami');
   const countStarts = async () => (await readFile(starts, 'utf8')).length;
   expect(await countStarts()).toBeGreaterThan(1);
-  // A process that was about to start when its call was over has started and ended when only those of the servers are left.
+  // A process that was starting when its call ended has exited when only those of the servers are left.
   const settled = () => expect.poll(() => childrenOf(switchboard.process.pid!).length).toBe(2);
   await settled();
   const before = await countStarts();
@@ -64,7 +64,7 @@ it('a call that went to another server leaves nothing behind at the one that cou
   expect(await countStarts()).toBe(before);
 });
 
-it('a server is as loud as a client wants it, also where it has been less so before', async () => {
+it('a server gets the log level of a client, even if it was quieter before', async () => {
   const box = { ...fixtureServer('eras/legacy'), isolation };
   await using switchboard = await startSwitchboard({ box });
   const client = named(switchboard.url, 'listener');

@@ -14,7 +14,7 @@ describe.each<Era>(['legacy', 'modern'])('with an instance of a %s server for ea
     witness = await Witness.open();
     const box = { ...fixtureServer(`eras/${era}`, witness.env('box')), isolation: 'session' };
     switchboard = await startSwitchboard({ box });
-    // One process is there for the lists.
+    // One process runs for discovery.
     await new RawModern(switchboard.url).toolNames();
     await witness.severalOf('box', 'start', 1);
   });
@@ -24,7 +24,7 @@ describe.each<Era>(['legacy', 'modern'])('with an instance of a %s server for ea
   });
   const started = () => witness.seenBy('box', 'start').map(({ pid }) => pid);
 
-  it('a client that says who it is keeps one over its calls, and another has another', async () => {
+  it('a client with a name keeps one over its calls, and another has another', async () => {
     const [one, two] = ['one', 'two'].map(
       (key) => new RawModern(switchboard.url, { headers: { 'x-switchboard-session': key } }),
     ) as [RawModern, RawModern];
@@ -35,7 +35,7 @@ describe.each<Era>(['legacy', 'modern'])('with an instance of a %s server for ea
     expect(witness.seenBy('box', 'end')).toEqual([]);
   });
 
-  it('a client that does not has one for each call, which is gone afterwards', async () => {
+  it('an anonymous client has one per call, which exits afterwards', async () => {
     const client = new RawModern(switchboard.url);
     expect([await client.callText('grow'), await client.callText('grow')]).toEqual(['grown_1', 'grown_1']);
     await witness.severalOf('box', 'end', 2);
@@ -67,7 +67,7 @@ describe.each<Era>(['legacy', 'modern'])('with an instance of a %s server for ea
     expect(started()).toHaveLength(2);
   });
 
-  it('a call that asks keeps its own until the client comes back', async () => {
+  it('a call with an input request keeps its own until the client returns', async () => {
     const client = new RawModern(switchboard.url, { capabilities: { elicitation: {} } });
     const { result } = await client.call('ask_name');
     expect(result).toMatchObject({ resultType: 'input_required' });
@@ -88,14 +88,14 @@ describe.each<Era>(['legacy', 'modern'])('with an instance of a %s server for ea
     expect(started()).toHaveLength(1 + own);
   });
 
-  it('a subscription of a client hears of what that client changes', async () => {
+  it('a subscription of a client gets the changes that this client makes', async () => {
     const client = new RawModern(switchboard.url, { headers: { 'x-switchboard-session': 'me' } });
     const uri = `resource://box/${noteUri}`;
     const { stream, honoured } = await client.listen({ resourceSubscriptions: [uri] });
     expect(honoured).toEqual({ resourceSubscriptions: [uri] });
     await client.callText('touch');
     const processes = started();
-    // What a server says before it answers is told before the subscription ends.
+    // Notifications that precede a response arrive before the subscription ends.
     await switchboard.stop();
     await stream.ended;
     expect(

@@ -22,7 +22,7 @@ describe('a client that names itself by X-Switchboard-Session', () => {
     await witness?.[Symbol.asyncDispose]();
   });
 
-  it('is told of changes at the instance that its calls go to', async () => {
+  it('gets the changes of the instance that its calls use', async () => {
     const { stream, honoured } = await client.listen({ resourceSubscriptions: [noteUri] });
     expect(honoured).toEqual({ resourceSubscriptions: [noteUri] });
     await client.callText('touch');
@@ -30,24 +30,24 @@ describe('a client that names itself by X-Switchboard-Session', () => {
     expect(updated.params).toMatchObject({ uri: noteUri });
   });
 
-  it('takes its instance with it when it says goodbye', async () => {
+  it('ends its instance when it closes its session', async () => {
     await client.callText('grow');
     const [, own] = await witness.severalOf('box', 'start', 2);
     const goodbye = async (url: string, headers: Record<string, string> = name) =>
       (await exchange(url, { method: 'DELETE', headers })).status;
-    // Neither a name that nobody has, nor the same one elsewhere.
+    // Neither an unknown name, nor the same name at another path.
     expect(await goodbye(switchboard.url, { 'x-switchboard-session': 'another window' })).toBe(404);
     expect(await goodbye(`${switchboard.url}/default`)).toBe(404);
     expect(await client.callText('grow')).toBe('grown_2');
     expect(await goodbye(switchboard.url)).toBe(200);
     expect(await goodbye(switchboard.url)).toBe(404);
     await witness.sees('box', 'end', ({ pid }) => pid === own!.pid);
-    // Whoever comes under that name later is somebody new.
+    // A later client with that name gets a new instance.
     expect(await client.callText('grow')).toBe('grown_1');
   });
 });
 
-it('a resource may have a long URI, which stands in a header too', async () => {
+it('a resource may have a long URI, which is sent in a header too', async () => {
   await using switchboard = await startSwitchboard({ box: fixtureServer('eras/legacy') });
   const client = new RawModern(switchboard.url);
   await client.toolNames();

@@ -47,7 +47,7 @@ export async function connectLegacy(target: Target, answers: Answers): Promise<P
   };
 }
 
-/** Tells when the stream is open on which announcements come: the client does not wait for it. */
+/** The client does not wait until the stream for notifications is open. */
 function noticing(opened: () => void): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { RawModern } from './raw-modern.ts';
 
-it('a client that hangs up at once leaves no subscription behind', async () => {
+it('a client that disconnects at once leaves no subscription behind', async () => {
   await using switchboard = await startSwitchboard({}, { maxSessions: 5 });
   const { hostname, port } = new URL(switchboard.url);
   const body = JSON.stringify({

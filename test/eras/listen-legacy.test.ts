@@ -7,7 +7,6 @@ import { RawModern, subscriptionKey } from './raw-modern.ts';
 
 const updated = 'notifications/resources/updated';
 
-/** A server of the legacy era with one resource, which says what it was asked and tells of changes. */
 async function startLegacy() {
   const standing = Promise.withResolvers<ServerResponse>();
   const peer = await HttpPeer.start({
@@ -35,7 +34,7 @@ async function startLegacy() {
   return { peer, standing: standing.promise };
 }
 
-it('subscriptions of both eras are one at a server of the legacy era, which is told of the end of the last', async () => {
+it('subscriptions of both eras share one at a legacy server, which ends with the last', async () => {
   const { peer: started, standing } = await startLegacy();
   await using peer = started;
   await using switchboard = await startSwitchboard(peer.configuration());

@@ -7,7 +7,7 @@ const lists = { 'tools/list': () => ({ tools: [tool('one')] }) };
 const changes = { toolsListChanged: true };
 const toolsChanged = 'notifications/tools/list_changed';
 
-it('there are as many subscriptions as sessions may be', async () => {
+it('subscriptions are limited like sessions', async () => {
   await using switchboard = await startSwitchboard({}, { maxSessions: 2 });
   const client = new RawModern(switchboard.url);
   const [first, second] = [await client.listen(changes), await client.listen(changes)];
@@ -18,7 +18,7 @@ it('there are as many subscriptions as sessions may be', async () => {
   });
   const closed = first.stream.cut();
   await closed;
-  // A connection that was cut is seen to be so when its end has arrived.
+  // A closed connection is detected only when its end has arrived.
   for (;;) {
     const again = await client.listen(changes).catch(() => undefined);
     if (again !== undefined) break;
@@ -26,7 +26,7 @@ it('there are as many subscriptions as sessions may be', async () => {
   await second.stream.cut();
 });
 
-it('a subscription that is large is refused, because it would be kept', async () => {
+it('a large subscription is rejected, because it would be stored', async () => {
   await using switchboard = await startSwitchboard({});
   const client = new RawModern(switchboard.url);
   const notifications = { ...changes, resourceSubscriptions: ['note:'.padEnd(256 * 1024, 'x')] };
@@ -35,7 +35,7 @@ it('a subscription that is large is refused, because it would be kept', async ()
   expect(error?.message).toContain('at most 262144 bytes');
 });
 
-it('there are no more of them either where all begin while a server is looked at', async () => {
+it('the limit also holds for subscriptions that start during discovery', async () => {
   const asked = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
   await using peer = await ModernPeer.start({
@@ -53,7 +53,7 @@ it('there are no more of them either where all begin while a server is looked at
   const client = new RawModern(switchboard.url);
   const sent = [1, 2, 3].map(() => client.begin('subscriptions/listen', { notifications: changes }));
   await asked.promise;
-  // Whatever comes after them has been taken after them.
+  // This request is accepted after all of them.
   await new RawModern(switchboard.url).send('tasks/get', { taskId: 'x' });
   go.resolve();
   const types = await Promise.all(
@@ -63,7 +63,7 @@ it('there are no more of them either where all begin while a server is looked at
   expect(types.filter((type) => type.startsWith('text/event-stream'))).toHaveLength(1);
 });
 
-it('a subscription hears of servers that come and go', async () => {
+it('a subscription gets changes of servers that are added and removed', async () => {
   await using peer = await ModernPeer.start({ one: { lists }, two: { lists } });
   const { one, two } = peer.configuration();
   await using switchboard = await startSwitchboard({ one });
@@ -84,7 +84,7 @@ it('a subscription hears of servers that come and go', async () => {
   await stream.cut();
 });
 
-it('a subscription hears of a resource again after its server was away', async () => {
+it('a subscription to a resource survives an outage of its server', async () => {
   const resources = {
     capabilities: { resources: { subscribe: true } },
     lists: {
@@ -110,12 +110,11 @@ it('a subscription hears of a resource again after its server was away', async (
   await stream.cut();
 });
 
-it('a client that takes no streams is told so, and not left waiting', async () => {
+it('a client that does not accept streams gets an error', async () => {
   await using switchboard = await startSwitchboard({});
   const client = new RawModern(switchboard.url, { headers: { accept: 'application/json' } });
   const params = { notifications: changes };
   const { close, response } = client.begin('subscriptions/listen', params);
-  // It comes after the other, and is answered.
   await client.send('tools/list');
   const stopped = switchboard.stop().then(() => 'left waiting');
   const answered = response.then(({ statusCode }) => statusCode).catch(() => stopped);

@@ -13,7 +13,7 @@ const notes: ModernBehaviour = {
   },
 };
 
-it('a subscription at a server that a newer one has replaced is closed, though it is acknowledged later', async () => {
+it('a late acknowledgement from a replaced server closes its subscription', async () => {
   const later = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const isFirst = (filter: Record<string, unknown>) => (filter[wanted] as unknown[]).length === 1;
@@ -41,7 +41,7 @@ it('a subscription at a server that a newer one has replaced is closed, though i
   await (await first).stream.cut();
 });
 
-it('a change of a list before its server has acknowledged that it tells of changes is not lost', async () => {
+it('a list change before the server acknowledges the subscription is not lost', async () => {
   const listed = Promise.withResolvers<void>();
   let tools = [tool('first')];
   await using peer = await ModernPeer.start({

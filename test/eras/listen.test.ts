@@ -41,7 +41,7 @@ describe('a subscription', () => {
   const listensFor = () =>
     peer.listens.items.filter(({ filter, isOpen }) => isOpen && filter[wanted] !== undefined);
 
-  it('is told of those things that it will be told of, and no others', async () => {
+  it('is acknowledged with the events that it covers, and no others', async () => {
     const { honoured, meta, stream } = await client.listen({
       toolsListChanged: true,
       promptsListChanged: false,
@@ -65,7 +65,7 @@ describe('a subscription', () => {
     ['an unknown resource', { [wanted]: ['nowhere:at-all'] }],
     ['a resource whose server does not tell', { [wanted]: ['resource://silent/note:c'] }],
     ['something unknown', { somethingElse: true }],
-  ])('to %s is acknowledged, and over', async (_what, filter) => {
+  ])('to %s is acknowledged and ends', async (_what, filter) => {
     const { honoured, stream } = await client.listen(filter, 'my id');
     expect(honoured).toEqual({});
     await stream.ended;
@@ -80,12 +80,12 @@ describe('a subscription', () => {
     ['a list', { notifications: [] }],
     ['URIs that are none', { notifications: { [wanted]: [1] } }],
     ['one URI', { notifications: { [wanted]: 'note:a' } }],
-  ])('with %s is refused', async (_what, params) => {
+  ])('with %s is rejected', async (_what, params) => {
     const { status, message } = await client.send('subscriptions/listen', params);
     expect({ status, error: message?.error }).toMatchObject({ status: 400, error: { code: -32602 } });
   });
 
-  it('gets only its own, under its own id', async () => {
+  it('gets only its own events, under its own id', async () => {
     const big = 9007199254740990;
     const a = await client.listen({ [wanted]: [place('note:a')] }, 'first');
     const b = await client.listen({ [wanted]: [place('note:b'), 'note:b'] }, big);
@@ -119,7 +119,7 @@ describe('a subscription', () => {
     ]);
   });
 
-  it('that is closed is the server told of when it was the last', async () => {
+  it('that ends is cancelled at the server if it was the last', async () => {
     const [one, two] = [
       await client.listen({ [wanted]: ['note:a'] }),
       await client.listen({ [wanted]: ['note:a'] }),
@@ -135,7 +135,7 @@ describe('a subscription', () => {
     expect(listensFor()).toEqual([]);
   });
 
-  it('and a subscription of the legacy era are one at the server, and each is told in its own way', async () => {
+  it('shares one at the server with a legacy subscription, and each is notified in its own era', async () => {
     const session = await RawSession.open(switchboard.url);
     const standing = await session.listen();
     await session.request('resources/subscribe', { uri: place('note:a') });
@@ -169,7 +169,7 @@ describe('a subscription', () => {
     });
   });
 
-  it('goes on after the server has let go of it', async () => {
+  it('continues after the server closed its stream', async () => {
     const { stream } = await client.listen({ [wanted]: ['note:a'] });
     const [upstream] = listensFor();
     const again = peer.listens.next(({ filter }) => filter[wanted] !== undefined);

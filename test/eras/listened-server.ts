@@ -51,7 +51,7 @@ export class Listen {
   }
 }
 
-/** A server of the modern era over HTTP that is stopped and started by the test, which answers its subscriptions too. */
+/** A modern HTTP server that the test starts and stops, and whose subscriptions it answers. */
 export class ListenedServer implements AsyncDisposable {
   readonly listens = new Inbox<Listen>();
   tools = ['greet'];
@@ -82,7 +82,7 @@ export class ListenedServer implements AsyncDisposable {
     await once(server, 'close');
   }
 
-  /** The subscription of this number to resources, counted from 1. */
+  /** Counted from 1. */
   async resourceListen(number: number): Promise<Listen> {
     const listens = await this.listens.several(number, ({ filter }) => 'resourceSubscriptions' in filter);
     return listens[number - 1]!;

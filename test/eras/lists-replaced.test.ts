@@ -11,7 +11,7 @@ const discovered = {
   cacheScope: 'public',
 };
 
-/** As servers of the legacy era do that know nothing of a request without a session. */
+/** Like legacy servers that reject requests without a session. */
 function serveLegacy({ message, headers, response }: PeerExchange): boolean {
   if (message?.method === 'initialize')
     answerJson(response, { id: message.id, result: goodResult(message) }, { 'mcp-session-id': 'session' });
@@ -27,7 +27,7 @@ function serveModern({ message, response }: PeerExchange): boolean {
   return true;
 }
 
-it('a server that is replaced by one of the legacy era is met anew, whatever it said of how long it stays', async () => {
+it('a server that is replaced by a legacy one is discovered again, whatever its ttl said', async () => {
   let serve = serveModern;
   await using peer = await HttpPeer.start({ box: (exchange) => serve(exchange) });
   await using switchboard = await startSwitchboard(peer.configuration());
@@ -38,7 +38,7 @@ it('a server that is replaced by one of the legacy era is met anew, whatever it 
   expect(await client.callText('greet')).toBe('hello');
 });
 
-it('a server that is replaced by one of the modern era is met anew', async () => {
+it('a server that is replaced by a modern one is discovered again', async () => {
   let serve = serveLegacy;
   await using peer = await HttpPeer.start({ box: (exchange) => serve(exchange) });
   await using switchboard = await startSwitchboard(peer.configuration());

@@ -17,7 +17,7 @@ async function cachedAs(client: RawModern, meta: object = {}) {
   return { ttlMs: result.ttlMs as number, cacheScope: result.cacheScope };
 }
 
-it('a list that its server does not tell of is asked for again when its time is over', async () => {
+it('a list without change notifications is requested again after its ttl', async () => {
   const tools = [tool('first')];
   await using peer = await ModernPeer.start({
     quiet: { lists: { 'tools/list': () => ({ tools, ttlMs: 1, cacheScope: 'public' }) } },
@@ -27,14 +27,14 @@ it('a list that its server does not tell of is asked for again when its time is 
   const { stream } = await client.listen({ toolsListChanged: true });
   expect(await client.toolNames()).toEqual(['first']);
   tools.push(tool('second'));
-  // Nothing happens before somebody asks, and not sooner than after a second.
+  // Lists are refreshed on demand, at most once per second.
   while ((await client.toolNames()).length < 2);
   await stream.message(({ method }) => method === toolsChanged);
   expect(await client.toolNames()).toEqual(['first', 'second']);
   await stream.cut();
 });
 
-it('a list that its server tells of is not asked for again', async () => {
+it('a list with change notifications is not requested again', async () => {
   await using peer = await ModernPeer.start({
     telling: { ...listing({ ttlMs: 0 }, 'one'), capabilities: { tools: { listChanged: true } } },
     quiet: listing({ ttlMs: 0 }, 'two'),
@@ -48,7 +48,7 @@ it('a list that its server tells of is not asked for again', async () => {
   expect(asked('telling')).toBe(before);
 });
 
-describe('what clients may keep of lists', () => {
+describe('the cache hint of a list', () => {
   it.each([
     ['public', [60_000, 'public'], [90_000, 'public'], 'public', 60_000],
     ['private where one is', [60_000, 'public'], [90_000, 'private'], 'private', 60_000],
@@ -67,7 +67,7 @@ describe('what clients may keep of lists', () => {
     expect(Number.isSafeInteger(first.ttlMs)).toBe(true);
   });
 
-  it('is private where the project was chosen by the request', async () => {
+  it('is private if the request selected the project', async () => {
     await using peer = await ModernPeer.start({ one: listing({ ttlMs: 60_000, cacheScope: 'public' }, 'a') });
     await using site = await Site.start('server');
     const project = await site.createProject('mine');
@@ -80,7 +80,7 @@ describe('what clients may keep of lists', () => {
     expect(await cachedAs(all, { projectId: 'mine' })).toMatchObject({ cacheScope: 'private' });
   });
 
-  it('is a whole number of milliseconds, whatever servers say', async () => {
+  it('is a whole number of milliseconds, whatever servers send', async () => {
     await using peer = await ModernPeer.start({
       one: listing({ ttlMs: 60_000.5, cacheScope: 'public' }, 'a'),
     });
@@ -90,7 +90,7 @@ describe('what clients may keep of lists', () => {
   });
 });
 
-it('a long list comes page by page', async () => {
+it('a long list is paged', async () => {
   const names = Array.from({ length: 7 }, (_, index) => `tool_${index}`);
   await using peer = await ModernPeer.start({ one: listing({}, ...names) });
   await using switchboard = await startSwitchboard(peer.configuration(), { pageSize: 3 });
@@ -108,7 +108,7 @@ it('a long list comes page by page', async () => {
     expect(await client.request('tools/list', { cursor: wrong })).toMatchObject({ error: { code: -32602 } });
 });
 
-it('a tool whose arguments cannot be headers is left out over HTTP, and the log says why', async () => {
+it('a tool whose arguments cannot be headers is left out over HTTP, with the reason in the log', async () => {
   const bad = { inputSchema: { type: 'object', properties: { a: { type: 'number', 'x-mcp-header': 'A' } } } };
   const good = {
     inputSchema: { type: 'object', properties: { a: { type: 'string', 'x-mcp-header': 'A' } } },
@@ -131,7 +131,7 @@ it('a tool whose arguments cannot be headers is left out over HTTP, and the log 
   expect(stdout).toContain('its tool "bad" is left out: a has a header and is of type number');
 });
 
-it('an argument that is too long for its header is refused, and the server takes the next call', async () => {
+it('an argument that is too long for its header is rejected, and the server gets the next call', async () => {
   const schema = { type: 'object', properties: { a: { type: 'string', 'x-mcp-header': 'A' } } };
   await using peer = await ModernPeer.start({
     one: { lists: { 'tools/list': () => ({ tools: [tool('good', { inputSchema: schema })] }) } },
@@ -144,12 +144,12 @@ it('an argument that is too long for its header is refused, and the server takes
     code: -32602,
     message: 'The argument a is too long: the tool wants it repeated in the header mcp-param-a.',
   });
-  // What the peer says to every call.
+  // The peer's response to every call.
   expect((await session.call('good', { a: 'x' })).error?.message).toBe('Unknown method: tools/call');
   expect(peer.seen('tools/call')).toHaveLength(1);
 });
 
-it('a tool whose arguments cannot be headers is there over stdio, where there are none', async () => {
+it('a tool whose arguments cannot be headers is listed over stdio, which has no headers', async () => {
   await using switchboard = await startSwitchboard({ worker: fixtureServer('eras/binds-state-to-process') });
   const client = new RawModern(switchboard.url);
   expect(await client.toolNames()).toContain('marked');

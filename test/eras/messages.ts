@@ -5,7 +5,7 @@ export function textOf({ content }: ToolResult): string {
   return content.map(({ text = '' }) => text).join('\n');
 }
 
-/** The error with which a request is refused, as it came: the SDKs make other ones of some. */
+/** The error as received: the SDKs change some of them. */
 export async function refusalOf(
   peer: Peer,
   request: Promise<unknown>,
@@ -23,7 +23,6 @@ export function isOf(method: string) {
   return (message: RpcMessage) => message.method === method;
 }
 
-/** What so far came under this method, in its order. */
 export function paramsOf(peer: Peer, method: string): Record<string, unknown>[] {
   return peer.received.items.filter(isOf(method)).map(({ params = {} }) => params);
 }

@@ -6,10 +6,10 @@ import { capabilitiesFor } from './capabilities.ts';
 import { requestsOf } from './common-requests.ts';
 import type { Answers, Peer, Target, ToolResult } from './peer.ts';
 
-/** The SDK starts a second process only to ask it for its versions, unless the transport is of a class of one's own. */
+/** The SDK starts a second process for version detection, unless the transport is of a custom class. */
 class InPlaceStdioTransport extends StdioClientTransport {}
 
-/** A client of the SDK, version 2, that speaks 2026-07-28 and never falls back. */
+/** A client of SDK version 2 that speaks 2026-07-28 and never falls back. */
 export async function connectModern(target: Target, answers: Answers): Promise<Peer> {
   const client = new Client(
     { name: 'modern-client', version: '2.0.0' },
@@ -32,7 +32,7 @@ export async function connectModern(target: Target, answers: Answers): Promise<P
       return (await client.callTool({ name, arguments: given, _meta: own }, options)) as ToolResult;
     },
     async follow(...uris) {
-      // In one subscription, because only within one is there an order.
+      // Order is guaranteed only within one subscription.
       await client.listen({
         toolsListChanged: true,
         ...(uris.length > 0 && { resourceSubscriptions: uris }),

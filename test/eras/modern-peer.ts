@@ -4,18 +4,18 @@ import { Inbox } from '../helpers/inbox.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import { subscriptionKey } from './raw-modern.ts';
 
-/** How a server of the modern era behaves; what is not said is as little as possible. */
+/** The defaults are minimal. */
 export interface ModernBehaviour {
   capabilities?: object;
-  /** More of what it says of itself, or the text of all of it. */
+  /** Merged into the discovery result, or its whole text. */
   discovered?: object | string;
-  /** What it lists, by the method. */
+  /** By method. */
   lists?: Record<string, () => object>;
   /** The result of any other request: a value, or its text. */
   answer?(request: RpcMessage, exchange: PeerExchange): unknown;
-  /** What of a filter it tells of: all of it, unless it says otherwise. */
+  /** The part of a filter that is acknowledged; all of it by default. */
   honours?(filter: Record<string, unknown>): Record<string, unknown>;
-  /** A subscription is acknowledged when this settles. */
+  /** A subscription is acknowledged when this resolves. */
   listening?(filter: Record<string, unknown>): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface PeerListen {
   isOpen: boolean;
 }
 
-/** Plays servers of the modern era over HTTP, one under each path. */
+/** Plays modern HTTP servers, one under each path. */
 export class ModernPeer implements AsyncDisposable {
   readonly listens = new Inbox<PeerListen>();
   readonly unlistens = new Inbox<PeerListen>();
@@ -64,7 +64,6 @@ export class ModernPeer implements AsyncDisposable {
     return this.http.configuration();
   }
 
-  /** What came under this method, whoever it was for. */
   seen(method: string): PeerExchange[] {
     return this.http.exchanges.items.filter(({ message }) => message?.method === method);
   }

@@ -23,7 +23,7 @@ const unsupported = {
 };
 const mismatch = { code: -32020, message: 'The header Mcp-Method is missing' };
 
-/** How servers of the modern era refuse what is said in the words of the legacy era. */
+/** How modern servers reject legacy requests. */
 const byModern: Record<string, Refuse> = {
   'unsupported version, with its id': refuseWith(400, unsupported, true),
   'unsupported version, without an id': refuseWith(400, unsupported, false),
@@ -31,13 +31,13 @@ const byModern: Record<string, Refuse> = {
   'missing header, without an id': refuseWith(400, mismatch, false),
 };
 
-/** The same where only the missing session tells that something is wrong. */
+/** The same if only the missing session shows the error. */
 const byStrangers: Record<string, Refuse> = {
   'bad request': refuseWith(400, undefined, false),
   'not found': refuseWith(404, undefined, false),
 };
 
-/** How servers of the legacy era refuse what is said in the words of the modern era. */
+/** How legacy servers reject modern requests. */
 const byLegacy: Record<string, Refuse> = {
   'bad request, as JSON-RPC': refuseWith(400, { code: -32000, message: 'Bad Request: no session' }, false),
   'bad request': refuseWith(400, undefined, false),
@@ -45,7 +45,7 @@ const byLegacy: Record<string, Refuse> = {
   'not allowed': refuseWith(405, undefined, false),
 };
 
-/** A server that changes its era when it is told so. Counts what it executes. */
+/** A server that changes its era on command. Counts what it executes. */
 class Changing {
   era: 'legacy' | 'modern';
   readonly executed = new Map<unknown, number>();
@@ -130,7 +130,7 @@ describe('a server over HTTP that is replaced by one of the other era', () => {
   });
 
   it.each(cases.map((one, index) => ({ ...one, index })))(
-    'works on: $before, then $after; sessions: $hasSessions; refused by $how',
+    'keeps working: $before, then $after; sessions: $hasSessions; rejected by $how',
     async ({ index, after }) => {
       const server = servers[index]!;
       const name = `server${index}__greet`;

@@ -8,7 +8,7 @@ import { says, statelessServer } from './stateless-server.ts';
 const legacyStatuses = [400, 404, 405, 406, 415, 422];
 const failures = [401, 403, 429, 500, 502, 503];
 
-/** Refuses to be asked for its era, and is a good server of the legacy era otherwise. */
+/** Rejects discovery, and otherwise works as a legacy server. */
 function refusing(status: number, body = ''): Quirk {
   return ({ message, response }) => {
     if (message?.method !== 'server/discover') return false;
@@ -17,7 +17,7 @@ function refusing(status: number, body = ''): Quirk {
   };
 }
 
-/** Answers its refusal as JSON-RPC, with that id. */
+/** Rejects with a JSON-RPC error under that id. */
 function refusingWith(code: number, idOf: (id: unknown) => unknown): Quirk {
   return ({ message, response }) => {
     if (message?.method !== 'server/discover') return false;
@@ -27,7 +27,7 @@ function refusingWith(code: number, idOf: (id: unknown) => unknown): Quirk {
   };
 }
 
-/** Speaks the modern era to those who name it, and is a good server of the legacy era otherwise. */
+/** Speaks the modern era to requests that name it, and the legacy era otherwise. */
 function dual(greets: Quirk): Quirk {
   const modern = statelessServer(['greet'], () => says('modern hello'));
   return (exchange) =>
@@ -68,13 +68,13 @@ describe('a server over HTTP', () => {
     'ours-null',
     'ours-echoed',
     'unsupported-null',
-  ])('that refuses to be asked for its era (%s) is greeted', async (name) => {
+  ])('that rejects discovery (%s) gets initialize', async (name) => {
     expect(await session.callText(`${name}__greet`)).toBe('hello');
     expect(methodsOf(name).slice(0, 2)).toEqual(['server/discover', 'initialize']);
   });
 
   it.each(failures)(
-    'that cannot be reached (HTTP %s) is not greeted, and the error says why',
+    'that cannot be reached (HTTP %s) gets no initialize, and the error says why',
     async (status) => {
       const name = `status${status}`;
       const { error } = await session.call(`${name}__greet`);
@@ -84,19 +84,19 @@ describe('a server over HTTP', () => {
   );
 
   it.each(['modern', 'sessionless'])(
-    'that is %s is greeted once, and then called in the modern era',
+    'that is %s gets initialize once, and then modern calls',
     async (name) => {
       for (const _ of [1, 2]) expect(await session.callText(`${name}__greet`)).toBe('modern hello');
       expect(methodsOf(name).filter((method) => method === 'initialize')).toHaveLength(1);
     },
   );
 
-  it('that speaks both eras is called in the legacy one by a legacy client', async () => {
+  it('that speaks both eras gets legacy calls from a legacy client', async () => {
     for (const _ of [1, 2]) expect(await session.callText('dual__greet')).toBe('hello');
     expect(methodsOf('dual').filter((method) => method === 'initialize')).toHaveLength(1);
   });
 
-  it('that speaks only later versions is not greeted, and the error names them', async () => {
+  it('that speaks only later versions gets no initialize, and the error names them', async () => {
     const { error } = await session.call('future__greet');
     expect(error?.message).toContain('2027-01-01');
     expect(methodsOf('future')).not.toContain('initialize');

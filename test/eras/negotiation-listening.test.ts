@@ -19,7 +19,7 @@ async function scene(more: object = {}) {
   const client = new RawModern(switchboard.url);
   await client.request('tools/list');
   (await server.listListen(1)).acknowledge();
-  /** Wants to hear of a resource; the server has yet to acknowledge that. */
+  /** The server has not acknowledged the subscription yet. */
   const follow = (name: string) => {
     const notifications = { resourceSubscriptions: [`resource://told/test://${name}`] };
     return client.begin('subscriptions/listen', { notifications });
@@ -27,7 +27,7 @@ async function scene(more: object = {}) {
   return { server, client, switchboard, follow, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
-it('a client hears of changes of a server over HTTP that was away', async () => {
+it('a client gets changes of an HTTP server after an outage', async () => {
   await using parts = await scene();
   const { server, client } = parts;
   const { stream: lists } = await client.listen({ toolsListChanged: true });
@@ -44,7 +44,7 @@ it('a client hears of changes of a server over HTTP that was away', async () => 
   expect(result?.tools).toHaveLength(3);
 });
 
-it('a client hears of a resource again after its server over HTTP was away', async () => {
+it('a client gets updates of a resource after an outage of its HTTP server', async () => {
   await using parts = await scene();
   const { server, client } = parts;
   const opening = client.listen({ resourceSubscriptions: ['resource://told/test://a'] });
@@ -59,7 +59,7 @@ it('a client hears of a resource again after its server over HTTP was away', asy
   expect(params?.uri).toBe('resource://told/test://a');
 });
 
-it('a client hears of changes of a server over stdio that was started again', async () => {
+it('a client gets changes of a stdio server after a restart', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard(
     { told: fixtureServer('eras/speaks-given-era', witness.env('told'), 'modern') },
@@ -81,12 +81,12 @@ it('a client hears of changes of a server over stdio that was started again', as
   await heard.message(({ method }) => method === TOOLS);
 });
 
-it('a connection that was lost does not count as busy for ever', async () => {
+it('a lost connection does not count as busy', async () => {
   await using parts = await scene({ idleStopMs: 2_000 });
   const { server, client, switchboard } = parts;
   await client.call('greet');
   await server.stop();
-  // Found out by listening again, and not by a call.
+  // The renewed subscription detects it, not a call.
   await switchboard.event(({ state }) => state === 'backing_off');
   await server.start();
   const again = await server.listListen(2);
@@ -95,7 +95,7 @@ it('a connection that was lost does not count as busy for ever', async () => {
   expect(textIn(await client.call('greet'))).toBe('hello');
 });
 
-it('there is one subscription to resources, whatever the order in which they are acknowledged', async () => {
+it('one subscription to resources remains, in whatever order they are acknowledged', async () => {
   await using parts = await scene();
   const { server, follow } = parts;
   const pending = [follow('a')];
@@ -109,7 +109,7 @@ it('there is one subscription to resources, whatever the order in which they are
   for (const { close } of pending) close();
 });
 
-it('nothing is left of subscriptions that nobody wants any more before they are acknowledged', async () => {
+it('subscriptions that are cancelled before they are acknowledged leave nothing behind', async () => {
   await using parts = await scene();
   const { server, follow } = parts;
   const pending = [];
@@ -124,7 +124,7 @@ it('nothing is left of subscriptions that nobody wants any more before they are 
   }
 });
 
-it('what a server refuses to tell of does not end what it tells of', async () => {
+it('events that a server declines do not end those that it sends', async () => {
   await using parts = await scene();
   const { server, follow } = parts;
   const kept = follow('a');

@@ -8,7 +8,6 @@ import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../hel
 import { Witness } from '../helpers/witness.ts';
 import { RawModern } from './raw-modern.ts';
 
-/** What a server was, and what it is when it is started again. */
 const changes: [before: string, after: string][] = [
   ['legacy', 'modern'],
   ['modern', 'legacy'],
@@ -20,7 +19,7 @@ const changes: [before: string, after: string][] = [
   ['legacy', 'mute'],
 ];
 
-describe('a server over stdio that is started again as another kind', () => {
+describe('a stdio server that restarts as another kind', () => {
   let folder: string;
   let witness: Witness;
   let switchboard: RunningSwitchboard;
@@ -54,10 +53,9 @@ describe('a server over stdio that is started again as another kind', () => {
     const name = `${server}__echo`;
     expect((await session.call(name, { which: before })).error).toBeUndefined();
     await writeFile(fileOf(server), after);
-    // The one that was asked for its era: another may have been started to be greeted.
+    // The process that got discovery: another may have been started for initialize.
     const { pid } = witness.seenBy(server, 'gets').findLast(({ method }) => method === 'tools/list')!;
     process.kill(pid, 'SIGKILL');
-    // What is asked of it when it is there.
     await witness.sees(server, 'gets', ({ kind, method }) => kind === after && method === 'tools/list');
     expect((await session.call(name, { which: 'session' })).error).toBeUndefined();
     expect((await stateless.call(name, { which: 'stateless' })).error).toBeUndefined();

@@ -13,7 +13,7 @@ describe('a server over stdio', () => {
   let switchboard: RunningSwitchboard;
   let session: RawSession;
   const methodsOf = (kind: Kind | 'slow') => witness.seenBy(kind, 'gets').map(({ method }) => method);
-  /** The methods with which the conversation began, once so many have come. */
+  /** The first `count` methods that the server received. */
   const opening = async (kind: Kind | 'slow', count: number) =>
     (await witness.severalOf(kind, 'gets', count)).map(({ method }) => method);
   const echo = (kind: Kind) => session.request('tools/call', { name: `${kind}__echo`, arguments: { kind } });
@@ -33,7 +33,7 @@ describe('a server over stdio', () => {
       ),
     );
     session = await RawSession.open(switchboard.url);
-    // The first call of all of them, before anybody has asked for a list.
+    // The first calls, before any list was requested.
     const answers = await Promise.all(kinds.map(echo));
     for (const { error } of answers) expect(error).toBeUndefined();
   });
@@ -41,13 +41,13 @@ describe('a server over stdio', () => {
   it.each<[Kind, string[]]>([
     ['legacy', ['server/discover', 'initialize', 'notifications/initialized']],
     ['strict', ['server/discover', 'initialize', 'notifications/initialized']],
-  ])('that is %s is greeted after it was asked for its era, in one process', async (kind, methods) => {
+  ])('that is %s gets initialize after discovery, in one process', async (kind, methods) => {
     expect(await opening(kind, methods.length)).toEqual(methods);
     await witness.severalOf(kind, 'is', 1);
     expect(witness.seenBy(kind, 'is')).toHaveLength(1);
   });
 
-  it('that speaks both is greeted in a second process, which gets the calls of legacy clients', async () => {
+  it('that speaks both gets initialize in a second process, which serves legacy clients', async () => {
     const [first, second] = await witness.severalOf('both', 'is', 2);
     const methodsIn = (pid: number | undefined) =>
       witness.seenBy('both', 'gets').flatMap((sighting) => (sighting.pid === pid ? [sighting.method] : []));
@@ -60,7 +60,7 @@ describe('a server over stdio', () => {
   });
 
   it.each<[Kind]>([['modern'], ['mute']])(
-    'that is %s is greeted once, in a process that ends, and called where it was asked for its era',
+    'that is %s gets initialize once, in a process that exits, and calls in the process that got discovery',
     async (kind) => {
       const [first, second] = await witness.severalOf(kind, 'is', 2);
       await witness.sees(kind, 'end', ({ pid }) => pid === second?.pid);
@@ -71,7 +71,7 @@ describe('a server over stdio', () => {
     },
   );
 
-  it('that speaks both, and is so slow to start that it is greeted, is called in the modern era too', async () => {
+  it('that speaks both, and starts so slowly that it gets initialize, gets modern calls too', async () => {
     expect((await session.call('slow__echo')).error).toBeUndefined();
     expect((await opening('slow', 2)).slice(0, 2)).toEqual(['server/discover', 'initialize']);
     expect((await new RawModern(switchboard.url).call('slow__echo')).error).toBeUndefined();
@@ -83,14 +83,14 @@ describe('a server over stdio', () => {
     expect(witness.seenBy('slow', 'is')).toHaveLength(2);
   });
 
-  it('that ends when it is asked is started once more, and greeted', async () => {
+  it('that exits on discovery is started once more, and gets initialize', async () => {
     expect(await opening('touchy', 2)).toEqual(['server/discover', 'initialize']);
     await witness.severalOf('touchy', 'is', 2);
     expect(witness.seenBy('touchy', 'is')).toHaveLength(2);
     expect(methodsOf('touchy').filter((method) => method === 'tools/call')).toHaveLength(1);
   });
 
-  it('that ends when it is asked is not asked again when it is connected again', async () => {
+  it('that exits on discovery does not get it again when it reconnects', async () => {
     const { pid } = witness.seenBy('touchy', 'is').at(-1)!;
     process.kill(pid, 'SIGKILL');
     await witness.severalOf('touchy', 'is', 3);
@@ -100,7 +100,7 @@ describe('a server over stdio', () => {
     expect(methodsOf('touchy').filter((method) => method === 'server/discover')).toHaveLength(1);
   });
 
-  it('that says nothing when it is asked is greeted after a while', async () => {
+  it('that does not respond to discovery gets initialize after a while', async () => {
     expect((await opening('deaf', 3)).slice(0, 2)).toEqual(['server/discover', 'initialize']);
     await witness.severalOf('deaf', 'is', 1);
     expect(witness.seenBy('deaf', 'is')).toHaveLength(1);

@@ -4,7 +4,6 @@ import type { RpcMessage } from '../helpers/raw-http.ts';
 /** Legacy: 2025-11-25, with `initialize`. Modern: 2026-07-28, stateless. */
 export type Era = 'legacy' | 'modern';
 
-/** Where a server is, or how it is started. */
 export type Target = { url: string } | { command: string; args: string[]; env: Record<string, string> };
 
 export interface Question {
@@ -22,7 +21,7 @@ export type SampleAnswer = {
   content: { type: 'text'; text: string };
 };
 
-/** How a client answers its servers. It says that it can be asked for those things that are here, and no others. */
+/** How a client responds to server requests. It declares the capabilities for these members only. */
 export interface Answers {
   elicit?(question: Question): ElicitAnswer;
   sample?(request: { messages: unknown[] }): SampleAnswer;
@@ -50,7 +49,7 @@ export interface Contents {
 
 export interface Peer extends AsyncDisposable {
   readonly era: Era;
-  /** Every message as received, before the SDK handles it. */
+  /** Before the SDK handles them. */
   readonly received: Inbox<RpcMessage>;
   toolNames(): Promise<string[]>;
   resourceUris(): Promise<string[]>;
@@ -59,8 +58,7 @@ export interface Peer extends AsyncDisposable {
   callTool(name: string, given?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult>;
   readResource(uri: string): Promise<Contents[]>;
   getPrompt(name: string, given?: Record<string, string>): Promise<string>;
-  /** What the argument of a prompt can be. */
   complete(prompt: string, argument: { name: string; value: string }): Promise<string[]>;
-  /** Subscribes to changes of the tool list and of these resources. */
+  /** Subscribes to the tool list and to these resources. */
   follow(...uris: string[]): Promise<void>;
 }

@@ -13,15 +13,15 @@ interface ClientOptions {
 
 interface RequestOptions {
   id?: unknown;
-  /** More members of `_meta`; undefined leaves one out. */
+  /** Merged into `_meta`; undefined removes a member. */
   meta?: object;
-  /** More headers; undefined leaves one out. */
+  /** Merged into the headers; undefined removes one. */
   headers?: Record<string, string | undefined>;
 }
 
 interface PendingRequest {
   response: Promise<IncomingMessage>;
-  /** Closes the connection, which cancels a request of the modern era. */
+  /** Closing the connection cancels a modern request. */
   close(): void;
 }
 
@@ -31,7 +31,7 @@ export interface Listen {
   meta: object;
 }
 
-/** A client of protocol 2026-07-28 that sends exactly what it is told to. */
+/** A client of protocol 2026-07-28 that sends exactly what it is given. */
 export class RawModern {
   readonly url: string;
   private readonly options: ClientOptions;
@@ -42,7 +42,6 @@ export class RawModern {
     this.options = options;
   }
 
-  /** Another client of the same endpoint. */
   as(options: ClientOptions): RawModern {
     return new RawModern(this.url, { ...this.options, ...options });
   }
@@ -86,7 +85,6 @@ export class RawModern {
     return { response, close: () => void request.destroy() };
   }
 
-  /** Sends a request whose response is a stream of events. */
   async stream(method: string, params: object, options?: RequestOptions): Promise<EventStream> {
     const response = await this.begin(method, params, options).response;
     if (!response.headers['content-type']?.startsWith('text/event-stream'))
@@ -94,7 +92,7 @@ export class RawModern {
     return new EventStream(response);
   }
 
-  /** Settles when the subscription is acknowledged. */
+  /** Resolves when the subscription is acknowledged. */
   async listen(notifications: object, id?: unknown): Promise<Listen> {
     const stream = await this.stream('subscriptions/listen', { notifications }, { id });
     const { params = {} } = await stream.message(

@@ -8,7 +8,7 @@ import { RawModern } from './raw-modern.ts';
 
 const capabilities = { elicitation: {} };
 
-/** One character of the part after the last but so many dots, changed. */
+/** Changes one character of a dot-separated part, counted from the end. */
 function changed(state: string, part: number): string {
   const parts = state.split('.');
   const text = parts[part]!;
@@ -35,7 +35,7 @@ const forgeries: Record<string, (state: string) => string> = {
   'nothing in it': () => '',
 };
 
-describe('the state with which a client comes back', () => {
+describe('the request state that a client returns', () => {
   let switchboard: RunningSwitchboard;
   let client: RawModern;
   const retry = (asked: Asked, requestState: string, by = client) =>
@@ -47,22 +47,25 @@ describe('the state with which a client comes back', () => {
     client = new RawModern(switchboard.url, { capabilities });
   });
 
-  it.each(Object.entries(forgeries))('is refused with %s, and the call goes on', async (_what, forge) => {
-    const asked = await begin();
-    const { error } = await retry(asked, forge(asked.requestState));
-    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('requestState') });
-    expect(error?.message).toContain('without it');
-    expect(textIn(await retry(asked, asked.requestState))).toContain('Ada');
-  });
+  it.each(Object.entries(forgeries))(
+    'is rejected with %s, and the call stays pending',
+    async (_what, forge) => {
+      const asked = await begin();
+      const { error } = await retry(asked, forge(asked.requestState));
+      expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('requestState') });
+      expect(error?.message).toContain('without it');
+      expect(textIn(await retry(asked, asked.requestState))).toContain('Ada');
+    },
+  );
 
-  it('is refused when it is used a second time', async () => {
+  it('is rejected when it is used a second time', async () => {
     const asked = await begin();
     expect(textIn(await retry(asked, asked.requestState))).toContain('Ada');
     const { error } = await retry(asked, asked.requestState);
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('used already') });
   });
 
-  it('is for one of two who use it at the same time', async () => {
+  it('works for only one of two simultaneous requests', async () => {
     const asked = await begin();
     const answers = await Promise.all([1, 2].map(() => retry(asked, asked.requestState)));
     expect(answers.filter(({ result }) => result !== undefined)).toHaveLength(1);
@@ -73,20 +76,20 @@ describe('the state with which a client comes back', () => {
     ['other arguments', 'ask', { key: 'two' }],
     ['more arguments', 'ask', { key: 'one', more: null }],
     ['another tool', 'ask_in_turn', { key: 'one' }],
-  ])('is refused with %s, and the call goes on', async (_what, name, given) => {
+  ])('is rejected for %s, and the call stays pending', async (_what, name, given) => {
     const asked = await begin();
     const { error } = await client.call(name, given, comeBack(asked));
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('another request') });
     expect(textIn(await retry(asked, asked.requestState))).toContain('Ada');
   });
 
-  it('is taken with the same arguments in another order', async () => {
+  it('is accepted with the same arguments in another order', async () => {
     const asked = askedBy(await client.call('ask', { key: 'one', deep: { a: 1, b: [2] } }));
     const back = await client.call('ask', { deep: { b: [2], a: 1 }, key: 'one' }, comeBack(asked));
     expect(textIn(back)).toContain('Ada');
   });
 
-  it('tells apart integers that a double does not', async () => {
+  it('distinguishes integers that are equal as doubles', async () => {
     const call = async (integer: string, more: object) => {
       const params = { name: 'ask', arguments: { key: 'INTEGER' }, ...more };
       const { headers, body } = client.raw('tools/call', params);
@@ -105,14 +108,14 @@ describe('the state with which a client comes back', () => {
   it.each<[string, Parameters<RawModern['as']>[0]]>([
     ['calls itself otherwise', { name: 'other' }],
     ['names a session', { headers: { 'x-switchboard-session': 'mine' } }],
-  ])('is refused to a client that %s, and the call goes on', async (_what, appearance) => {
+  ])('is rejected for a client that %s, and the call stays pending', async (_what, appearance) => {
     const asked = await begin();
     const { error } = await retry(asked, asked.requestState, client.as(appearance));
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('another client') });
     expect(textIn(await retry(asked, asked.requestState))).toContain('Ada');
   });
 
-  it('belongs to the session that a client names, whatever that calls itself', async () => {
+  it('belongs to the session that a client names, whatever its client name', async () => {
     const mine = client.as({ headers: { 'x-switchboard-session': 'mine' } });
     const asked = askedBy(await mine.call('ask', { key: 'one' }));
     const yours = mine.as({ headers: { 'x-switchboard-session': 'yours' } });
@@ -120,7 +123,7 @@ describe('the state with which a client comes back', () => {
     expect(textIn(await retry(asked, asked.requestState, mine.as({ name: 'renamed' })))).toContain('Ada');
   });
 
-  it('is refused with the same status whichever way it is wrong', async () => {
+  it('is rejected with the same status for every error', async () => {
     const asked = await begin();
     const statuses = await Promise.all(
       ['sb1.x.y', changed(asked.requestState, 1), 'garbage'].map(async (requestState) => {
@@ -132,7 +135,7 @@ describe('the state with which a client comes back', () => {
     expect(textIn(await retry(asked, asked.requestState))).toContain('Ada');
   });
 
-  it('is not a state where the client sends a number', async () => {
+  it('is invalid if it is a number', async () => {
     const asked = await begin();
     const { error } = await client.call('ask', { key: 'one' }, { inputResponses: {}, requestState: 42 });
     expect(error).toMatchObject({ code: -32602 });

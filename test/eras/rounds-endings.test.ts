@@ -8,7 +8,7 @@ import { asksName, says, statelessServer } from './stateless-server.ts';
 
 const elicitation = {};
 
-describe('a round of questions that does not end well', () => {
+describe('a round of input requests that fails', () => {
   let peer: HttpPeer;
   let switchboard: RunningSwitchboard;
   const open = (capabilities: object = { elicitation }) =>
@@ -17,7 +17,7 @@ describe('a round of questions that does not end well', () => {
     peer.exchanges.items.filter(
       ({ message }) => message?.method === 'tools/call' && message.params?.name === name,
     ).length;
-  /** What was sent on behalf of others is there by then. */
+  /** Earlier messages have arrived when this call returns. */
   const another = async () => expect(await (await open()).callText('plain')).toBe('plain');
 
   setUp(async (use) => {
@@ -38,7 +38,7 @@ describe('a round of questions that does not end well', () => {
     switchboard = use(await startSwitchboard(peer.configuration(), { inputWaitMs: 400 }));
   });
 
-  it('fails the call when the client answers with an error, and says which', async () => {
+  it('fails the call with the error of the client', async () => {
     const call = await AskedCall.begin(await open(), 'refused');
     await call.refuse(await call.question(), { code: -32000, message: 'I am too shy' });
     const { error } = await call.outcome();
@@ -47,7 +47,7 @@ describe('a round of questions that does not end well', () => {
     expect(timesCalled('refused')).toBe(1);
   });
 
-  it('withdraws what else it asked when the client answers one with an error', async () => {
+  it('cancels its other requests when the client responds to one with an error', async () => {
     const call = await AskedCall.begin(await open(), 'both');
     const [first, second] = [await call.question(1), await call.question(2)];
     await call.refuse(first, { code: -32000, message: 'no' });
@@ -58,14 +58,14 @@ describe('a round of questions that does not end well', () => {
   it.each([
     ['elicitation', 'unable', {}],
     ['URL', 'url', { elicitation: { form: {} } }],
-  ])('fails the call of a client that cannot be asked, and names %s', async (lacked, name, capabilities) => {
+  ])('fails the call of a client without support, and names %s', async (lacked, name, capabilities) => {
     const { error } = await (await open(capabilities)).call(name);
     expect(error?.message).toContain(lacked);
     expect(error?.data?.code).toBe('client_unavailable');
     expect(timesCalled(name)).toBe(1);
   });
 
-  it('fails the call after inputWaitMs, and withdraws the question', async () => {
+  it('fails the call after inputWaitMs, and cancels the server request', async () => {
     const call = await AskedCall.begin(await open(), 'ignored');
     const question = await call.question();
     await call.withdrawn(question);
@@ -76,7 +76,7 @@ describe('a round of questions that does not end well', () => {
     expect(timesCalled('ignored')).toBe(1);
   });
 
-  it('is withdrawn when the client cancels its call, and the server hears nothing more', async () => {
+  it('is cancelled when the client cancels its call, and the server gets nothing more', async () => {
     const session = await open();
     const stream = await session.listen();
     const call = await AskedCall.begin(session, 'cancelled');
@@ -92,7 +92,7 @@ describe('a round of questions that does not end well', () => {
     expect(timesCalled('cancelled')).toBe(1);
   });
 
-  it('is over when the session is, and the server hears nothing more', async () => {
+  it('ends with the session, and the server gets nothing more', async () => {
     const session = await open();
     const call = await AskedCall.begin(session, 'ended');
     await call.question();

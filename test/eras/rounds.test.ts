@@ -7,7 +7,7 @@ import { accept, textIn } from './asked.ts';
 import { AskedCall } from './asked-session.ts';
 import { type AnswerCall, asksName, says, statelessServer } from './stateless-server.ts';
 
-/** With all that JSON has to escape, and what it need not. */
+/** With characters that JSON must escape, and others that it need not. */
 const oddState = 'state "quoted" \\ \u0000\u001f\u2028 ümläut 🂡 </script> \ud800';
 
 const tools: Record<string, AnswerCall> = {
@@ -19,7 +19,7 @@ const tools: Record<string, AnswerCall> = {
     return round === 3 ? says('after three') : asksName(String(round + 1));
   },
 
-  /** Asks nothing, and wants to be asked again. */
+  /** Asks for nothing but a later retry. */
   later: ({ params }) =>
     params?.requestState === 'soon'
       ? says(JSON.stringify(Object.keys(params).toSorted()))
@@ -62,7 +62,7 @@ const tools: Record<string, AnswerCall> = {
   },
 };
 
-describe('a call of a legacy client that a modern server answers with questions', () => {
+describe('a call of a legacy client with input requests from a modern server', () => {
   let peer: HttpPeer;
   let switchboard: RunningSwitchboard;
   let session: RawSession;
@@ -87,7 +87,7 @@ describe('a call of a legacy client that a modern server answers with questions'
     });
   });
 
-  it('asks the client, and sends the server its own state back as it was', async () => {
+  it("asks the client, and returns the server's state unchanged", async () => {
     const call = await AskedCall.begin(session, 'once', { kept: 1 });
     const question = await call.question();
     expect(question).toMatchObject({
@@ -102,24 +102,24 @@ describe('a call of a legacy client that a modern server answers with questions'
     expect(first?.params).not.toHaveProperty('requestState');
   });
 
-  it('goes through as many rounds as it takes', async () => {
+  it('takes as many rounds as the server needs', async () => {
     const call = await AskedCall.begin(session, 'thrice');
     for (const round of [1, 2, 3]) await call.answer(await call.question(round), accept(String(round)));
     expect(textIn(await call.outcome())).toBe('after three');
     expect(sentTo('thrice').map(({ params }) => params?.requestState)).toEqual([undefined, '1', '2', '3']);
   });
 
-  it('is sent again by itself where the server asks nothing', async () => {
+  it('is sent again if the server asks for nothing', async () => {
     expect(JSON.parse(await session.callText('later'))).toContain('requestState');
   });
 
-  it('sends no state where the server gave none', async () => {
+  it('sends no state if the server gave none', async () => {
     const call = await AskedCall.begin(session, 'without_state');
     await call.answer(await call.question(), accept('Ada'));
     expect(textIn(await call.outcome())).toBe('false');
   });
 
-  it('is sent again only when all questions are answered', async () => {
+  it('is sent again only when all requests are answered', async () => {
     const call = await AskedCall.begin(session, 'several');
     const questions = [await call.question(1), await call.question(2)];
     const model = { role: 'assistant', model: 'm', content: { type: 'text', text: 'me' } };
@@ -130,19 +130,19 @@ describe('a call of a legacy client that a modern server answers with questions'
     expect(JSON.parse(textIn(await call.outcome()))).toEqual({ name: accept('Ada'), model });
   });
 
-  it('asks what has no parameters', async () => {
+  it('passes on requests without parameters', async () => {
     const call = await AskedCall.begin(session, 'roots');
     await call.answer(await call.question(), { roots: [{ uri: 'file:///a', name: 'a' }] });
     expect(textIn(await call.outcome())).toContain('file:///a');
   });
 
-  it('gives the answer under the key of the question, whatever that is', async () => {
+  it('returns the response under the key of its request, whatever that is', async () => {
     const call = await AskedCall.begin(session, 'odd_key');
     await call.answer(await call.question(), accept('Ada'));
     expect(JSON.parse(textIn(await call.outcome()))).toEqual([['__proto__', accept('Ada')]]);
   });
 
-  it('ends where the server asks without end', async () => {
+  it('ends if the server asks endlessly', async () => {
     const call = await AskedCall.begin(session, 'forever');
     const asking = (async () => {
       for (let round = 1; ; round++) await call.answer(await call.question(round), accept('again'));
@@ -152,19 +152,19 @@ describe('a call of a legacy client that a modern server answers with questions'
     expect(sentTo('forever').length).toBeLessThan(100);
   });
 
-  it('ends where the server wants to be asked later without end', async () => {
+  it('ends if the server asks for retries endlessly', async () => {
     const { error } = await session.call('later_forever');
     expect(error?.message).toMatch(/"modern".*required input more than \d+ times/);
     expect(sentTo('later_forever').length).toBeLessThan(100);
   });
 
-  it('fails where the server asks for what nobody knows', async () => {
+  it('fails if the server sends an unknown kind of request', async () => {
     const { error } = await session.call('unknown');
     expect(error?.message).toContain('mind/read');
     expect(error?.message).toContain('"modern"');
   });
 
-  it('does not show the client what only the modern era has', async () => {
+  it('hides members of the modern era from the client', async () => {
     const call = await AskedCall.begin(session, 'once');
     await call.answer(await call.question(), accept('Ada'));
     expect(Object.keys((await call.outcome()).result ?? {})).toEqual(['content']);

@@ -4,13 +4,12 @@ import { connectPeer } from './clients.ts';
 import type { Answers, Era, Peer, Target } from './peer.ts';
 import { type ServerTransport, startServer } from './servers.ts';
 
-/** Clients of one era, and the server that they reach, directly or through Switchboard. */
+/** Clients of one era, and their server, directly or through Switchboard. */
 export interface Scene extends AsyncDisposable {
   clients: Era;
   connect(answers?: Answers): Promise<Peer>;
-  /** The client's URI for a URI of the server. */
   uri(own: string): string;
-  /** The first time that the server reports this of the call with this key. */
+  /** The first report of this kind for the call with this key. */
   serverSees(saw: string, key: string): Promise<unknown>;
 }
 

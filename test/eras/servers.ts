@@ -10,7 +10,7 @@ interface ReachableServer extends AsyncDisposable {
   target: Target;
 }
 
-/** A fixture server of this era: over HTTP it runs, over stdio it is started by whoever connects. */
+/** Over HTTP the fixture runs; over stdio the client starts it. */
 export async function startServer(
   era: Era | 'both',
   transport: ServerTransport,

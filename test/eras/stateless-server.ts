@@ -1,10 +1,10 @@
 import { answerJson, type PeerExchange, type Quirk } from '../helpers/http-peer.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 
-/** What a server of the modern era answers to a call; undefined where it does so otherwise, or not at all. */
+/** Undefined if the function responds itself, or never. */
 export type AnswerCall = (request: RpcMessage, exchange: PeerExchange) => object | undefined;
 
-/** A server of protocol 2026-07-28 and no other, with these tools. */
+/** Speaks only protocol 2026-07-28. */
 export function statelessServer(
   tools: readonly string[],
   answer: AnswerCall,
@@ -38,7 +38,7 @@ export function says(text: string) {
   return { resultType: 'complete', content: [{ type: 'text', text }] };
 }
 
-/** A result that asks for a name, and for what comes along with it. */
+/** A result that asks for a name. */
 export function asksName(requestState: string | undefined, more: object = {}) {
   return {
     resultType: 'input_required',

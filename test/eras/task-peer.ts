@@ -2,7 +2,7 @@ import type { RpcMessage } from '../helpers/raw-http.ts';
 import { type ModernBehaviour, Refusal, tool } from './modern-peer.ts';
 import { RawModern, tasksExtension } from './raw-modern.ts';
 
-/** A server whose tool `work` becomes a task, under ids that count from 1, and says in all it answers whose they are. */
+/** A server whose tool `work` creates tasks with ids from 1, and names their owner in every response. */
 export function taskServer(owner: string, work = 'work'): ModernBehaviour {
   const tasks = new Map<string, { status: string; answers: unknown }>();
   const described = (taskId: string) => ({

@@ -4,7 +4,7 @@ import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { ModernPeer } from './modern-peer.ts';
 import { begin, taskClient, taskServer } from './task-peer.ts';
 
-it('tasks of both eras go on beside each other', async () => {
+it('tasks of both eras run next to each other', async () => {
   await using peer = await ModernPeer.start({ modern: taskServer('modern', 'dig') });
   await using switchboard = await startSwitchboard({
     ...peer.configuration(),
@@ -21,7 +21,7 @@ it('tasks of both eras go on beside each other', async () => {
   expect(await client.request('tasks/get', { taskId })).toMatchObject({
     result: { statusMessage: 'modern' },
   });
-  // Neither is known to clients of the other era.
+  // Clients of the other era do not know either.
   expect(await session.request('tasks/get', { taskId })).toMatchObject({ error: { code: -32602 } });
   expect(await client.request('tasks/get', { taskId: '1' })).toMatchObject({ error: { code: -32602 } });
   await session.callText('finish', { topic: 'whales' });
@@ -30,7 +30,7 @@ it('tasks of both eras go on beside each other', async () => {
   });
 });
 
-it('a client of the legacy era is never given a task of the modern one', async () => {
+it('a legacy client never gets a modern task', async () => {
   await using peer = await ModernPeer.start({
     careful: {
       ...taskServer('careful', 'dig'),

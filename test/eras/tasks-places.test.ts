@@ -5,13 +5,13 @@ import { Site } from '../projects/site.ts';
 import { ModernPeer } from './modern-peer.ts';
 import { begin, taskClient, taskServer } from './task-peer.ts';
 
-it('a task is asked for at the replica that does it', async () => {
+it('a task is queried at its replica', async () => {
   await using switchboard = await startSwitchboard({
     lab: { ...fixtureServer('eras/binds-state-to-process'), replicas: 2, startup: 'parallel' },
   });
   await allReady(switchboard, { lab: 2 });
   const client = taskClient(switchboard.url);
-  // Both processes call their first task "1".
+  // Both processes name their first task "1".
   const ids = [await begin(client, 'work'), await begin(client, 'work')];
   const doers = [];
   for (const taskId of [...ids, ...ids, ...ids]) {
@@ -23,7 +23,7 @@ it('a task is asked for at the replica that does it', async () => {
   expect(doers).toEqual([first, second, first, second, first, second]);
 });
 
-it('a task is known under the same id after a restart of Switchboard', async () => {
+it('a task keeps its id after a restart of Switchboard', async () => {
   await using peer = await ModernPeer.start({ lab: taskServer('lab') });
   const servers = peer.configuration();
   let taskId: string;
@@ -38,7 +38,7 @@ it('a task is known under the same id after a restart of Switchboard', async () 
   });
 });
 
-it('a task of one project is unknown to clients of another, also where both have servers of that name', async () => {
+it('a task of one project is unknown in another, even with servers of the same name', async () => {
   await using peer = await ModernPeer.start({ mine: taskServer('mine'), yours: taskServer('yours') });
   await using site = await Site.start('server');
   const [mine, yours, third] = await Promise.all(

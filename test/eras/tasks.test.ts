@@ -7,7 +7,7 @@ import { begin, taskClient, taskServer } from './task-peer.ts';
 
 const methods = ['tasks/get', 'tasks/update', 'tasks/cancel'];
 
-describe('a task of the modern era', () => {
+describe('a modern task', () => {
   let peer: ModernPeer;
   let switchboard: RunningSwitchboard;
   let client: RawModern;
@@ -19,7 +19,7 @@ describe('a task of the modern era', () => {
     client = taskClient(switchboard.url);
   });
 
-  it('is asked for at the server that does it, though another one has a task of the same id', async () => {
+  it('is queried at its server, even if another has a task with the same id', async () => {
     const ids = { left: await begin(client, 'dig'), right: await begin(client, 'fill') };
     expect(ids.left).not.toBe(ids.right);
     for (const [owner, taskId] of Object.entries(ids)) {
@@ -40,7 +40,7 @@ describe('a task of the modern era', () => {
     });
   });
 
-  it('is known to its server, and in the header, by the id that the server gave it', async () => {
+  it("has the server's own id at the server, and in the header", async () => {
     const taskId = await begin(client, 'dig');
     for (const method of methods) await client.request(method, { taskId });
     for (const method of methods) {
@@ -90,7 +90,7 @@ describe('a task of the modern era', () => {
     expect(methods.map((method) => peer.seen(method).length)).toEqual(before);
   });
 
-  it('that its server does not know is refused as the server does it', async () => {
+  it('that its server does not know returns the error of the server', async () => {
     const taskId = await begin(client, 'dig');
     const [place, server, number] = JSON.parse(
       Buffer.from(taskId.slice('sb-task.'.length), 'base64url').toString(),
@@ -100,7 +100,7 @@ describe('a task of the modern era', () => {
     ).toMatchObject({ error: { code: -32602, message: 'left has no task no such' } });
   });
 
-  it.each(methods)('needs a client that knows tasks for %s', async (method) => {
+  it.each(methods)('requires a client with task support for %s', async (method) => {
     const stranger = new RawModern(switchboard.url);
     const { status, message } = await stranger.send(method, { taskId: 'any' });
     expect({ status, error: message?.error }).toMatchObject({
@@ -112,7 +112,7 @@ describe('a task of the modern era', () => {
     });
   });
 
-  it('needs the header to name it', async () => {
+  it('must be named in the header', async () => {
     const taskId = await begin(client, 'dig');
     const { status, message } = await client.send('tasks/get', { taskId }, { headers: { 'mcp-name': '1' } });
     expect({ status, error: message?.error }).toMatchObject({ status: 400, error: { code: -32020 } });

@@ -23,7 +23,7 @@ describe('a server that', () => {
     );
   });
 
-  it('writes half a message and ends fails the call at once; the half is logged and reaches nobody', async () => {
+  it('writes half a message and exits fails the call at once; the half is logged and not sent to clients', async () => {
     const error = await scene.beside(() => scene.errorOf('trailing__half'));
     expect(error).toMatchObject({
       code: -32603,
@@ -34,14 +34,14 @@ describe('a server that', () => {
     expect(await scene.log('trailing')).toContainEqual(expect.stringContaining('skipped an invalid message'));
   });
 
-  it('answers late answers nobody: the next call gets its own answer, and is not blamed for it', async () => {
+  it('responds late affects no other call: the next one gets its own response', async () => {
     const error = await scene.beside(() =>
       scene.errorOf('belated__later', { text: 'first' }, { 'dev.switchboard/timeoutMs': 200 }),
     );
     expect(error).toMatchObject({ code: -32603, data: { code: 'call_timeout', server: 'belated' } });
     const before = await scene.log('belated');
     expect(before.at(-1)).toBe(`a call failed: ${error.message}`);
-    // The late answer goes out when this call comes.
+    // This call makes the server send the late response.
     expect(await scene.echoOf('belated__echo', { text: 'second' })).toMatchObject({ text: 'second' });
     const rest = await Promise.all(texts.map((text) => scene.echoOf('belated__echo', { text })));
     expect(rest.map(({ text }) => text)).toEqual(texts);
@@ -49,7 +49,7 @@ describe('a server that', () => {
     expect(await scene.view('belated')).toMatchObject({ state: 'ready', restarts: 0, in_flight: 0 });
   });
 
-  it('answers a cancelled call answers nobody', async () => {
+  it('responds to a cancelled call sends nothing to clients', async () => {
     const params = { name: 'belated__later', arguments: { text: 'third' } };
     const cancelled = scene.session.post({ jsonrpc: '2.0', id: 'third', method: 'tools/call', params });
     const begun = await scene.witness.sees('belated', 'tools/call', ({ params: seen }) => {
@@ -64,7 +64,7 @@ describe('a server that', () => {
     expect((await scene.log('belated')).join('\n')).not.toContain('response to no pending request');
   });
 
-  it('answers twice is heard once', async () => {
+  it('responds twice is heard once', async () => {
     const answers = await scene.beside(() =>
       Promise.all(texts.map((text) => scene.echoOf('repeating__echo', { text }))),
     );
@@ -77,7 +77,7 @@ describe('a server that', () => {
     expect(await scene.view('repeating')).toMatchObject({ state: 'ready', in_flight: 0 });
   });
 
-  it('answers with unknown ids is heard only where it answers a call', async () => {
+  it('responds with unknown ids is heard only for real calls', async () => {
     const answers = await scene.beside(() =>
       Promise.all(texts.map((text) => scene.echoOf('misdirecting__echo', { text }))),
     );
@@ -88,7 +88,7 @@ describe('a server that', () => {
     expect(await scene.view('misdirecting')).toMatchObject({ state: 'ready', in_flight: 0 });
   });
 
-  it('floods its stdout still answers, and so do all others', async () => {
+  it('floods its stdout still responds, and so do all others', async () => {
     expect(await scene.session.callText('flooding__flood')).toBe('flooding');
     await scene.beside(async () => {
       const answers = await Promise.all(texts.map((text) => scene.echoOf('flooding__echo', { text })));
@@ -100,7 +100,7 @@ describe('a server that', () => {
     expect(log).toContain('stdout: skipped a line that is not JSON-RPC: junk that is not a message');
   });
 
-  it('never reads its stdin loses calls at their deadline, and at once when there is no room for them', async () => {
+  it('never reads its stdin fails calls at their deadline, and at once when its pipe is full', async () => {
     const text = 'x'.repeat(300_000);
     const meta = { 'dev.switchboard/timeoutMs': 300 };
     const late = await scene.beside(() => scene.errorOf('deaf__listen', {}, meta));

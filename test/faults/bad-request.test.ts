@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { HttpPeer, type PeerExchange, sessionGiver } from '../helpers/http-peer.ts';
 import { Scene } from './scene.ts';
 
-/** An answer to the request, but with HTTP 400. */
+/** A JSON-RPC response with HTTP 400. */
 function refuse({ message, response }: PeerExchange, error: object): void {
   const body = JSON.stringify({ jsonrpc: '2.0', id: message?.id, error });
   response.writeHead(400, { 'content-type': 'application/json' }).end(body);
 }
 
-/** A server that refuses all calls, and pings in the way given. */
+/** A server that rejects all calls, and handles ping as given. */
 async function startRefusing(
   call: (exchange: PeerExchange) => void,
   ping?: (exchange: PeerExchange) => void,
@@ -26,7 +26,7 @@ async function startRefusing(
   const scene = await Scene.start(peer.configuration());
   return {
     scene,
-    /** The session is the one that it was, and the call went out once. */
+    /** The session is the same, and the call was sent once. */
     async goesOn(): Promise<void> {
       const calls = peer.seenBy('strict').filter(({ message }) => message?.method === 'tools/call');
       expect([calls.length, sessions.count]).toEqual([1, 1]);
@@ -46,8 +46,8 @@ const pings = {
   'says nothing to': ({ response }: PeerExchange) => void response.writeHead(400).end('What?'),
 };
 
-describe.concurrent('a server that answers with HTTP 400', () => {
-  it('fails a call alone: a ping shows that the session is still known', async () => {
+describe.concurrent('a server that responds with HTTP 400', () => {
+  it('fails only that call: a ping shows that the session is still valid', async () => {
     const sessions = sessionGiver();
     await using peer = await HttpPeer.start({
       strict: (exchange) => {
@@ -77,7 +77,7 @@ describe.concurrent('a server that answers with HTTP 400', () => {
   });
 
   it.each(Object.entries(pings))(
-    'and %s ping has its own error passed on, where that is the answer to the call',
+    'and %s ping has its own error passed on if that answers the call',
     async (_, ping) => {
       const refusal = { code: -32602, message: 'The city is missing.', data: { argument: 'city' } };
       await using refusing = await startRefusing((exchange) => refuse(exchange, refusal), ping);
@@ -86,7 +86,7 @@ describe.concurrent('a server that answers with HTTP 400', () => {
     },
   );
 
-  it('keeps its session where it does not know ping, but answers it', async () => {
+  it('keeps its session if it rejects ping but responds to it', async () => {
     const refuseCall = ({ response }: PeerExchange) => void response.writeHead(400).end('no city');
     await using refusing = await startRefusing(refuseCall, unknownMethod);
     expect(await refusing.scene.errorOf('strict__greet')).toMatchObject({

@@ -5,11 +5,11 @@ import { fixtureServer } from '../helpers/switchboard.ts';
 import { echoServer, Scene } from './scene.ts';
 
 const MANY = Array.from({ length: 50 }, (_, index) => `text ${index}`);
-/** Short waits between the tries that lead to the open breaker. */
+/** Short delays until the breaker opens. */
 const soon = { backoffFirstMs: 20 };
 
 describe.concurrent('a breaker', () => {
-  it('opens after three failed connects: calls fail at once, say when the next try is, and start nothing [P12]', async () => {
+  it('opens after three failed connects: calls fail at once with the time of the next try, and start nothing [P12]', async () => {
     await using files = await temporaryFolder();
     const [alive, starts] = [`${files.path}/alive`, `${files.path}/starts`];
     await writeFile(alive, '');
@@ -46,7 +46,7 @@ describe.concurrent('a breaker', () => {
     expect(await scene.view('broken')).toMatchObject({ state: 'breaker_open', next_try, tool_count: 3 });
   });
 
-  it('stays open for 60 seconds where nothing else is set [P12]', async () => {
+  it('stays open for 60 seconds by default [P12]', async () => {
     await using scene = await Scene.start(
       { dying: fixtureServer('fails-to-start') },
       { ...soon, breakerOpenMs: undefined },
@@ -57,7 +57,7 @@ describe.concurrent('a breaker', () => {
     await scene.healthyAnswers();
   });
 
-  it('lets exactly one try through, for which no call waits, and announces that it is closed [P12]', async () => {
+  it('allows exactly one try, for which no call waits, and announces that it is closed [P12]', async () => {
     await using files = await temporaryFolder();
     const [alive, starts] = [`${files.path}/alive`, `${files.path}/starts`];
     await writeFile(alive, '');
@@ -95,7 +95,7 @@ describe.concurrent('a breaker', () => {
     expect(await countStarts()).toBe(tries);
     process.kill(firstTry!.pid, 'SIGKILL');
 
-    // The next one is let through when the time of the breaker is over again.
+    // The next try comes when the breaker's time is over again.
     await started(3);
     expect(await countStarts()).toBe(tries + 1);
     await expectRefused();

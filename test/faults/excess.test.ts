@@ -35,27 +35,27 @@ describe('a list of a server', () => {
     names = await (await RawSession.open(switchboard.url)).toolNames();
   });
 
-  it('is cut where it has too many items, and the log says so', async () => {
+  it('is truncated if it has too many items, and the log says so', async () => {
     expect(namesOf('many')).toHaveLength(500);
     expect(await logOf('many')).toContain('its tools are cut at 500');
   });
 
-  it('is cut where its pages have no end', async () => {
+  it('is truncated if its pages never end', async () => {
     expect(namesOf('endless')).toHaveLength(500);
     expect(await logOf('endless')).toContain('its tools are cut at 500');
   });
 
-  it('lacks an item that is too large, and only that one', async () => {
+  it('drops an item that is too large, and only that one', async () => {
     expect(namesOf('large')).toEqual(['large__tool-0', 'large__tool-2']);
     expect(await logOf('large')).toContain('1 of its tools are left out');
   });
 
-  it('is cut where the cursor of its next page is too long', async () => {
+  it('is truncated if the cursor of the next page is too long', async () => {
     expect(namesOf('cursor')).toEqual(['cursor__tool-0']);
     expect(await logOf('cursor')).toContain('the cursor of the next page is longer than 65536 bytes');
   });
 
-  it('lacks a URI that could not be asked for, and only that one', async () => {
+  it('drops a URI that is too long to request, and only that one', async () => {
     const session = await RawSession.open(switchboard.url);
     const { result = {} } = await session.request('resources/list');
     const names = (result.resources as { name: string }[]).map(({ name }) => name);
@@ -64,7 +64,7 @@ describe('a list of a server', () => {
   });
 });
 
-describe('what of a server is cut or left out', () => {
+describe('a truncated or dropped part of a server', () => {
   beforeAll(async () => {
     await (await RawSession.open(switchboard.url)).toolNames();
   });
@@ -73,7 +73,7 @@ describe('what of a server is cut or left out', () => {
     return (await exchange(url, { method: 'GET', headers: {} })).json as unknown as Record<string, unknown>;
   };
 
-  it('stands in its log where it is about itself', async () => {
+  it('is logged with the server', async () => {
     const { lines } = await ofServer('talking/logs');
     expect(lines).toEqual(
       expect.arrayContaining([
@@ -88,13 +88,13 @@ describe('what of a server is cut or left out', () => {
     ['large', '1 of its tools are left out: larger than 1048576 bytes, or nested deeper than 500 levels'],
     ['talking', 'its instructions are cut at 65536 characters (its log has more)'],
     ['asking', null],
-  ])('is shown with it: %s', async (server, warning) => {
+  ])('is shown with the server: %s', async (server, warning) => {
     expect(await ofServer(server)).toMatchObject({ state: 'ready', error: null, warning });
   });
 });
 
-describe('a client that never answers', () => {
-  it('is asked a hundred questions by a server, and no more', async () => {
+describe('a client that never responds', () => {
+  it('gets at most a hundred server requests from a server', async () => {
     const session = await RawSession.open(switchboard.url, '2025-11-25', { elicitation: {} });
     const [declined, why] = JSON.parse(await session.callText('asking__pester', { count: 150 }));
     expect(declined).toBe(50);
@@ -102,7 +102,7 @@ describe('a client that never answers', () => {
   });
 });
 
-describe('what is kept of a client', () => {
+describe('the stored data of a client', () => {
   const headers = { 'content-type': 'application/json', accept: bothTypes };
   const open = (info: object, capabilities: object = {}) => {
     const body = initialize('2025-11-25', 0, capabilities) as { params: object };
@@ -112,7 +112,7 @@ describe('what is kept of a client', () => {
     });
   };
 
-  it('is not what nobody can need: the client is refused', async () => {
+  it('has limits: the client is rejected above them', async () => {
     expect((await open({ name: 'x'.repeat(2 ** 20) })).json?.error?.message).toContain(
       'initialize is larger',
     );
@@ -121,21 +121,21 @@ describe('what is kept of a client', () => {
     expect((await open({ name: 'x'.repeat(2 ** 17) })).status).toBe(200);
   });
 
-  it('has no long names of those without sessions', async () => {
+  it('excludes long names of clients without sessions', async () => {
     const more = { 'x-switchboard-session': 'x'.repeat(201) };
     const answer = await exchange(switchboard.url, { method: 'DELETE', headers: { ...headers, ...more } });
     expect(answer.status).toBe(400);
     expect(answer.text).toContain('X-Switchboard-Session is longer than 200 characters');
   });
 
-  it('has no long URIs of what it follows', async () => {
+  it('excludes long URIs of subscriptions', async () => {
     const session = await RawSession.open(switchboard.url);
     const uri = `resource://notes/note://todo/${'x'.repeat(9_000)}`;
     const { error } = await session.request('resources/subscribe', { uri });
     expect(error?.message).toContain('params.uri is longer than');
   });
 
-  it('has a thousand resources that it follows, and no more', async () => {
+  it('has at most a thousand subscriptions', async () => {
     const session = await RawSession.open(switchboard.url, '2025-03-26');
     const method = 'resources/subscribe';
     const uris = Array.from({ length: 1_001 }, (_, day) => `resource://notes/note://day//${day}`);
@@ -146,7 +146,7 @@ describe('what is kept of a client', () => {
     );
     const refused = await session.request(method, { uri: uris[1_000] });
     expect(refused.error?.message).toContain('A session can subscribe to at most 1000 resources');
-    // Room is made by what it lets go, and what it follows already takes none.
+    // Unsubscribing makes room, and repeated subscriptions take none.
     const again = () => session.request(method, { uri: uris[1_000] });
     expect((await session.request(method, { uri: uris[0] })).result).toEqual({});
     await session.request('resources/unsubscribe', { uri: uris[0] });

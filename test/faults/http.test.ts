@@ -8,7 +8,7 @@ const soon = { backoffFirstMs: 20, backoffMaxMs: 100 };
 describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (transport) => {
   const type = { type: transport };
 
-  it('refuses connections: what was under way fails, calls fail at once, and nothing is replayed when it is back [G8]', async () => {
+  it('refuses connections: pending and new calls fail at once, and nothing is replayed after it is back [G8]', async () => {
     const begun = new Inbox<unknown>();
     await using backend = await HttpBackend.start('leaving', {
       transport,
@@ -48,7 +48,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     await scene.reaches('leaving', 'breaker_open');
     expect(await scene.session.toolNames()).toContain('leaving__echo');
 
-    // From here on no client does anything.
+    // From here on no client sends anything.
     const isNews = ({ message }: { message?: { method?: string } }) =>
       message?.method === 'notifications/tools/list_changed';
     const announced = stream.events.next(isNews);
@@ -61,7 +61,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     expect(executed).toEqual([1, 1, 0, 1]);
   });
 
-  it('accepts a call and never answers loses it at its deadline, and is left alone', async () => {
+  it('accepts a call and never responds fails it at its deadline, and is not restarted', async () => {
     await using backend = await HttpBackend.start('mute', { transport });
     await using scene = await Scene.start({ mute: { ...type, url: backend.url } });
     backend.fallSilent();
@@ -78,7 +78,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     expect(await scene.view('mute')).toMatchObject({ state: 'ready', restarts: 0 });
   });
 
-  it('accepts a connection and never answers is given up after connectTimeoutMs, and found when it speaks', async () => {
+  it('accepts a connection and never responds is given up after connectTimeoutMs, and used when it responds', async () => {
     await using backend = await HttpBackend.start('mute', { transport });
     await using scene = await Scene.start(
       { mute: { ...type, url: backend.url } },
@@ -103,9 +103,9 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     expect(backend.executionsOf('lost')).toBe(0);
   });
 
-  it('accepts a connection and never answers keeps no call waiting while it is tried again [P7]', async () => {
+  it('accepts a connection and never responds delays no call while it is retried [P7]', async () => {
     await using backend = await HttpBackend.start('mute', { transport });
-    // Nothing here ends a try, or a call, but an answer.
+    // Only a response ends a try or a call here.
     await using scene = await Scene.start(
       { mute: { ...type, url: backend.url } },
       { ...soon, breakerFailures: 100 },
@@ -133,7 +133,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     expect(await scene.echoOf('mute__echo', { text: 'heard' })).toMatchObject({ text: 'heard' });
   });
 
-  it('answers HTTP 429 with a time is asked once, and its error says when to try again [G6]', async () => {
+  it('responds with HTTP 429 and a time is called once, and its error says when to retry [G6]', async () => {
     await using backend = await HttpBackend.start('busy', { transport });
     await using scene = await Scene.start({ busy: { ...type, url: backend.url } });
     backend.failWith(429, { 'retry-after': '7' });
@@ -148,7 +148,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
   });
 
   it.each([500, 503])(
-    'answers HTTP %i fails that call clearly, and is used again when it is well',
+    'responds with HTTP %i fails that call with the reason, and is used again when it recovers',
     async (status) => {
       await using backend = await HttpBackend.start('failing', { transport });
       await using scene = await Scene.start({ failing: { ...type, url: backend.url } });
@@ -167,7 +167,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     },
   );
 
-  it('answers HTTP 503 to the handshake is tried again by itself', async () => {
+  it('responds with HTTP 503 to the handshake is retried', async () => {
     await using backend = await HttpBackend.start('failing', { transport });
     backend.failWith(503);
     await using scene = await Scene.start(
@@ -185,7 +185,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
   });
 });
 
-it.concurrent('a server that fails many calls in a row is one event, and its log counts what it does not list', async () => {
+it.concurrent('a server that fails many calls in a row causes one event, and its log counts the rest', async () => {
   await using backend = await HttpBackend.start('failing');
   await using scene = await Scene.start(
     { failing: { url: backend.url } },

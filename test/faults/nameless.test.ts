@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { RawSession } from '../helpers/raw-http.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
-it('things without a name are left out, and hold up neither their server nor others', async () => {
+it('items without a name are dropped, and delay neither their server nor others', async () => {
   await using switchboard = await startSwitchboard(
     {
       nameless: fixtureServer('lists-invalid-names'),
@@ -24,7 +24,7 @@ it('things without a name are left out, and hold up neither their server nor oth
   expect(await names('prompts', 'prompts/list')).toEqual(['nameless__sound']);
   expect(await session.callText('workhorse__echo', { text: 'x' })).toContain('"text":"x"');
 
-  // What it logs has levels that nobody can have asked for.
+  // Its log messages have levels that no client can request.
   await session.request('logging/setLevel', { level: 'error' });
   expect(await session.callText('nameless__sound')).toBe('done');
   expect(await session.callText('nameless__sound')).toBe('done');

@@ -18,7 +18,7 @@ describe('a server that', () => {
     );
   });
 
-  it('hangs in a call loses that call at its deadline, and no other; it is told, and not restarted', async () => {
+  it('hangs in a call fails only that call at its deadline; it gets a cancellation, and no restart', async () => {
     const before = await scene.echoOf('hanging__echo', { text: 'before' });
     const patient = await scene.stuckCall('hanging', 'patient');
     const error = await scene.beside(async () => {
@@ -46,7 +46,7 @@ describe('a server that', () => {
     expect((await errorIn(patient))?.message).toContain('Server "hanging"');
   });
 
-  it('dies in a call fails what was under way there, at once, and nothing else; the next call finds it anew [A5, G7]', async () => {
+  it('dies in a call fails only its calls in flight, at once; the next call restarts it [A5, G7]', async () => {
     const before = await scene.echoOf('crashing__echo', { text: 'before' });
     const sibling = await scene.stuckCall('crashing', 'sibling');
     const error = await scene.beside(() => scene.errorOf('crashing__crash'));
@@ -74,7 +74,7 @@ describe('a server that', () => {
     );
   });
 
-  it('is killed again and again has to wait; calls meanwhile fail at once and say until when [A5, G7]', async () => {
+  it('is killed repeatedly must wait; calls meanwhile fail at once with the time of the next try [A5, G7]', async () => {
     await expectKilled('unlucky__crash');
     const first = await scene.echoOf('unlucky__echo', { text: 'made good at once' });
     expect(first.name).toBe('unlucky');
@@ -89,13 +89,13 @@ describe('a server that', () => {
       ),
       data: { code: 'server_unavailable', server: 'unlucky', nextTry: next_try },
     });
-    // It is in the server's log, and in what the program prints.
+    // It is in the server's log, and in the output of the program.
     const line = `a call failed: ${error.message}`;
     expect(await scene.log('unlucky')).toContain(line);
     await scene.switchboard.event(
       ({ event, message }) => event === 'warning' && message === `Project "default": ${line}`,
     );
-    // Neither the kill nor the refused call has started another one.
+    // Neither the kill nor the rejected call has started another process.
     await scene.witness.severalOf('unlucky', 'start', 2);
     expect(scene.witness.seenBy('unlucky', 'start')).toHaveLength(2);
     expect(await scene.session.toolNames()).toContain('unlucky__echo');
@@ -106,7 +106,7 @@ describe('a server that', () => {
     expect(error.message).toContain(`Server "unlucky": The server process was killed by SIGKILL`);
   }
 
-  it('dies at start keeps no list waiting, is shown with its last words and the next try, and is logged [A5]', async () => {
+  it('dies at start delays no list, is shown with its last output and the next try, and is logged [A5]', async () => {
     const { error, next_try } = await scene.reaches('dying', 'backing_off');
     const why = `The server process exited with code 3; last output: FATAL: the variable API_TOKEN is not set`;
     expect(error).toBe(`Server "dying" is not available: ${why}`);
@@ -123,10 +123,10 @@ describe('a server that', () => {
   });
 });
 
-it('a server that dies at start comes back by itself after growing waits, and clients hear of it', async () => {
+it('a server that dies at start is retried with growing delays, and clients are notified', async () => {
   await using folder = await temporaryFolder();
   const starts = `${folder.path}/starts`;
-  // The first time it is started twice: it may have ended only because it was asked for its era.
+  // The first start counts twice: the process may have exited only because of era detection.
   await using scene = await Scene.start(
     { recovering: fixtureServer('fails-first-starts', { START_COUNT: starts, FAILING_STARTS: '5' }) },
     { backoffFirstMs: 40, breakerFailures: 10 },

@@ -4,10 +4,9 @@ import { type EventStream, exchange, RawSession, type RpcMessage } from '../help
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** So long that nothing which waits for it ends while a test runs: an answer that comes did not wait. */
+/** Too long for any test, so a response that arrives did not wait for it. */
 const NEVER_MS = 3_600_000;
 
-/** A fixture with `echo`, `whoami` and `count` that knows its name and its witness. */
 export function echoServer(
   witness: Witness,
   fixture: string,
@@ -36,7 +35,7 @@ const patient = {
   ejectAfter: 0,
 };
 
-/** Switchboard with the servers of a test and a healthy one beside them. Tools are called `server__tool`. */
+/** Switchboard with the servers of a test and a healthy one. Tools are called `server__tool`. */
 export class Scene implements AsyncDisposable {
   readonly witness: Witness;
   readonly switchboard: RunningSwitchboard;
@@ -56,7 +55,7 @@ export class Scene implements AsyncDisposable {
     this.bystander = bystander;
   }
 
-  /** Comes back when all servers have been seen or could not be. Nothing is given up early, unless `settings` say so. */
+  /** Resolves when all servers are ready or have failed. No timeout is short, unless `settings` say so. */
   static async start(
     servers: Record<string, object> | ((witness: Witness) => Record<string, object>),
     settings: object = {},
@@ -76,7 +75,7 @@ export class Scene implements AsyncDisposable {
     return scene;
   }
 
-  /** While `fault` goes on, another client has a call under way at the healthy server and makes a new one. */
+  /** During `fault`, another client has a call in flight at the healthy server and makes a new one. */
   async beside<Outcome>(fault: () => Promise<Outcome>): Promise<Outcome> {
     const order = `order ${++this.calls}`;
     const underWay = this.callHealthy('wait', { order });
@@ -91,7 +90,6 @@ export class Scene implements AsyncDisposable {
     return outcome;
   }
 
-  /** A call to the healthy server gets its own answer. */
   async healthyAnswers(): Promise<void> {
     const text = `text ${++this.calls}`;
     expect(await this.callHealthy('echo', { text })).toBe(text);
@@ -107,14 +105,14 @@ export class Scene implements AsyncDisposable {
     return answer.error;
   }
 
-  /** A call of `echo` that the server has begun, and that it will not end. */
+  /** A call of `echo` that the server has received and will not answer. */
   async stuckCall(server: string, text: string): Promise<EventStream> {
     const stream = await this.session.openCall(`${server}__echo`, { text, delayMs: NEVER_MS }, text);
     await stream.message(({ method }) => method === 'notifications/progress');
     return stream;
   }
 
-  /** What a tool of the echo fixtures answers: the text it was given, and who answered. */
+  /** The response of an echo fixture: its input, and the server's name. */
   async echoOf(tool: string, given: object): Promise<{ text: string; name: string; pid: number }> {
     return JSON.parse(await this.session.callText(tool, given));
   }
@@ -134,7 +132,7 @@ export class Scene implements AsyncDisposable {
     return events.filter(({ state }) => states.includes(state));
   }
 
-  /** The nth time that this server enters this state. */
+  /** Counted from 1. */
   async reaches(server: string, state: ServerEvent['state'], times = 1): Promise<ServerEvent> {
     await this.switchboard.event(() => this.changesTo(server, state).length >= times);
     return this.changesTo(server, state)[times - 1]!;

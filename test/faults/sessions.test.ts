@@ -14,12 +14,12 @@ describe.each([
   ['http', 404, 'events'],
   ['http', 400, 'json'],
   ['sse', 404, undefined],
-] as const)('a server over %s that forgets its sessions (%i, answers: %s)', (transport, status, answers) => {
+] as const)('a server over %s that drops its sessions (%i, answers: %s)', (transport, status, answers) => {
   let backend: HttpBackend;
   let scene: Scene;
   const begun = new Inbox<unknown>();
   let release = () => {};
-  // Sessions that are lost soon after one another are counted, and restarts too: a new Switchboard has lost none.
+  // Lost sessions and restarts are counted, so each test starts a new Switchboard.
   const startScene = () => Scene.start({ forgetful: { type: transport, url: backend.url } });
 
   setUp(async (use) => {
@@ -43,7 +43,7 @@ describe.each([
     scene = use(await startScene());
   });
 
-  it('executes the next call all the same, exactly once', async () => {
+  it('still executes the next call, exactly once', async () => {
     await scene.beside(async () => {
       backend.forgetSessions();
       const answer = await scene.echoOf('forgetful__echo', { text: 'once' });
@@ -53,7 +53,7 @@ describe.each([
     expect((await scene.log('forgetful')).join('\n')).toMatch(/lost our session|HTTP 404/);
   });
 
-  it('executes calls that come together, each exactly once', async () => {
+  it('executes simultaneous calls, each exactly once', async () => {
     await using fresh = await startScene();
     await fresh.beside(async () => {
       backend.forgetSessions();
@@ -64,7 +64,7 @@ describe.each([
     expect(await fresh.view('forgetful')).toMatchObject({ state: 'ready', restarts: 1, in_flight: 0 });
   });
 
-  it('still answers what was under way', async () => {
+  it('still responds to calls in flight', async () => {
     await using fresh = await startScene();
     const held = fresh.session.callText('forgetful__hold', { text: 'under way' });
     await begun.first((text) => text === 'under way');
@@ -76,7 +76,7 @@ describe.each([
   });
 });
 
-it('a server that forgets every session at once gives one clear error, and is not asked without end', async () => {
+it('a server that drops every session at once causes one error, and is not retried endlessly', async () => {
   let isForgetful = false;
   const sessions = sessionGiver();
   await using peer = await HttpPeer.start({
@@ -98,7 +98,7 @@ it('a server that forgets every session at once gives one clear error, and is no
     message: expect.stringMatching(/^Server "amnesiac".*lost our session/),
     data: { code: 'server_unavailable', server: 'amnesiac' },
   });
-  // The session that was forgotten, and three more: then it has to wait.
+  // The dropped session, and three more: then it must wait.
   const { next_try } = await scene.reaches('amnesiac', 'backing_off', 4);
   expect(sessions.count).toBe(4);
   expect(await scene.errorOf('amnesiac__greet')).toMatchObject({
@@ -109,7 +109,7 @@ it('a server that forgets every session at once gives one clear error, and is no
   expect(await scene.session.toolNames()).toContain('amnesiac__greet');
 });
 
-it('a session that is forgotten again and again within seconds costs no call', async () => {
+it('a session that is dropped repeatedly within seconds fails no call', async () => {
   await using backend = await HttpBackend.start('forgetful');
   await using scene = await Scene.start({ forgetful: { url: backend.url } });
   for (const text of ['first', 'second', 'third']) {
@@ -120,7 +120,7 @@ it('a session that is forgotten again and again within seconds costs no call', a
   expect(await scene.view('forgetful')).toMatchObject({ state: 'ready', restarts: 3 });
 });
 
-it('a call whose stream is lost is not executed again where its session was forgotten meanwhile', async () => {
+it('a call whose stream is lost is not repeated if its session was dropped meanwhile', async () => {
   const sessions = sessionGiver();
   let executions = 0;
   await using peer = await HttpPeer.start({
@@ -151,7 +151,7 @@ it('a call whose stream is lost is not executed again where its session was forg
   expect([executions, sessions.count]).toEqual([2, 2]);
 });
 
-it('a reference server that is replaced by another instance of it loses no call', async () => {
+it('a reference server that is replaced by another instance loses no call', async () => {
   await using before = await startEverything('streamableHttp');
   await using after = await startEverything('streamableHttp');
   await using balancer = await HttpProxy.start(before.url);

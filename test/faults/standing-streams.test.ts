@@ -15,7 +15,7 @@ import { Scene } from './scene.ts';
 
 describe.concurrent('a server over streamable HTTP', () => {
   it.each(['ends', 'cuts'])(
-    'that %s its standing stream is listened to again, and its news still arrive',
+    'that %s its standing stream gets a new one, and its notifications still arrive',
     async (how) => {
       await using changing = await startChanging();
       const { tools, streams } = changing;
@@ -28,7 +28,7 @@ describe.concurrent('a server over streamable HTTP', () => {
         expect(await scene.session.callText('changing__greet')).toBe('hello');
         await streams.several(2, () => true);
       });
-      // What it may have said meanwhile has been asked for, so what follows is heard.
+      // The lists have been requested again, so later notifications arrive.
       await changing.peer.exchanges.several(2, isToolsList);
       tools.push(tool('welcome'));
       writeEvent(streams.items[1]!, {}, { method: 'notifications/tools/list_changed' });
@@ -37,19 +37,19 @@ describe.concurrent('a server over streamable HTTP', () => {
     },
   );
 
-  it('is asked again for its lists when its standing stream is back without what was said meanwhile', async () => {
+  it('gets its lists requested again if its standing stream resumes without the missed events', async () => {
     await using changing = await startChanging();
     await using scene = await Scene.start(changing.peer.configuration());
     const news = await scene.session.listen();
     const [first] = await changing.streams.several(1, () => true);
-    // Nobody listens when the server has something to say.
+    // The server announces a change while no stream is open.
     first!.end();
     changing.tools.push(tool('welcome'));
     await untilListed('changing__welcome', scene.session, news);
     expect(changing.streams.items).toHaveLength(2);
   });
 
-  it('is asked again for its lists also where they were under way when its standing stream was back', async () => {
+  it('gets its lists requested again even if a list was pending when its standing stream resumed', async () => {
     const [before, after] = [[tool('greet')], [tool('greet'), tool('welcome')]];
     const answers: (() => void)[] = [];
     let streams = 0;
@@ -57,7 +57,7 @@ describe.concurrent('a server over streamable HTTP', () => {
       changing: ({ method, message, response }) => {
         if (method === 'GET') {
           openEvents(response);
-          // The list that it was asked for first is that of a time when nobody listened.
+          // The pending list dates from a time without a stream.
           if (++streams === 1) response.end();
           else for (const answer of answers) answer();
         } else if (message?.method === 'tools/list') {
@@ -77,7 +77,7 @@ describe.concurrent('a server over streamable HTTP', () => {
     expect(answers).toHaveLength(2);
   });
 
-  it('is not asked for its lists where its standing stream goes on from where it ended', async () => {
+  it('gets no list requests if its standing stream resumes where it ended', async () => {
     await using changing = await startChanging();
     const { peer, streams } = changing;
     await using scene = await Scene.start(peer.configuration());
@@ -85,7 +85,7 @@ describe.concurrent('a server over streamable HTTP', () => {
     writeEvent(first!, { id: 'one', retry: '100' }, { method: 'notifications/nothing' });
     first!.end();
     const [, second] = await streams.several(2, () => true);
-    // Whatever is asked when the stream is back is asked before the second of these is answered.
+    // Requests after the stream resumed come before the response to the second ping.
     for (const id of ['are you there', 'are you still there']) {
       writeEvent(second!, {}, { id, method: 'ping' });
       await peer.sees('changing', ({ message }) => message?.id === id);
@@ -96,7 +96,7 @@ describe.concurrent('a server over streamable HTTP', () => {
     await scene.healthyAnswers();
   });
 
-  it('that knows its session no more, and says so with HTTP 400, is given a new one before any call', async () => {
+  it('that rejects its session with HTTP 400 gets a new one before any call', async () => {
     const sessions = sessionGiver();
     await using changing = await startChanging((exchange) => {
       if (sessions.gives(exchange)) return true;
@@ -112,7 +112,7 @@ describe.concurrent('a server over streamable HTTP', () => {
     isRestarted = true;
     first!.destroy();
     const [, second] = await streams.several(2, () => true);
-    // What it offers has been asked for, so what follows is heard.
+    // Its lists have been requested, so later notifications arrive.
     await peer.exchanges.several(2, isToolsList);
     tools.push(tool('welcome'));
     writeEvent(second!, {}, { method: 'notifications/tools/list_changed' });
@@ -123,7 +123,7 @@ describe.concurrent('a server over streamable HTTP', () => {
   });
 
   it.each([408, 429])(
-    'that has no standing stream just now (HTTP %i) is asked for it again later',
+    'that has no standing stream for now (HTTP %i) is asked for it again later',
     async (status) => {
       let refusals = 0;
       await using changing = await startChanging(({ method, response }) => {
@@ -142,14 +142,14 @@ describe.concurrent('a server over streamable HTTP', () => {
     },
   );
 
-  it('that is gone is seen to be gone by its standing stream, before any call, and found when it is back', async () => {
+  it('that goes away is detected by its standing stream before any call, and found when it is back', async () => {
     await using backend = await HttpBackend.start('away');
     await using scene = await Scene.start(
       { away: { url: backend.url } },
       { backoffFirstMs: 40, backoffMaxMs: 40, breakerFailures: 1_000 },
     );
     await backend.goAway();
-    // The first is that it was lost, and is looked for at once; the next that it was not found.
+    // The first event is the loss, with an immediate retry; the next is the failed retry.
     await scene.reaches('away', 'backing_off');
     const { error, next_try } = await scene.reaches('away', 'backing_off', 2);
     expect(error).toMatch(/^Server "away" .*ECONNREFUSED/);
@@ -163,7 +163,7 @@ describe.concurrent('a server over streamable HTTP', () => {
 const isToolsList = ({ message }: PeerExchange) => message?.method === 'tools/list';
 const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
 
-/** Lists with every announcement, the first of which may come from the start, until the tool is there. */
+/** Lists after every notification, the first of which may come from the start, until the tool appears. */
 async function untilListed(name: string, session: RawSession, news: EventStream): Promise<void> {
   for (;;) {
     const announced = news.events.next(({ message }) => {
@@ -174,7 +174,7 @@ async function untilListed(name: string, session: RawSession, news: EventStream)
   }
 }
 
-/** A server whose standing streams and tools are in the hands of the test. */
+/** A server whose standing streams and tools the test controls. */
 async function startChanging(quirk: Quirk = () => false) {
   const tools = [tool('greet')];
   const streams = new Inbox<Parameters<typeof openEvents>[0]>();

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { fixtureServer } from '../helpers/switchboard.ts';
 import { echoServer, errorIn, Scene } from './scene.ts';
 
-it.concurrent('a server that ignores SIGTERM is killed when it is not wanted any more, and holds up nobody', async () => {
+it.concurrent('a removed server that ignores SIGTERM is killed, and delays no other', async () => {
   await using scene = await Scene.start((witness) => ({
     stubborn: echoServer(witness, 'ignores-sigterm', 'stubborn'),
   }));
@@ -16,7 +16,7 @@ it.concurrent('a server that ignores SIGTERM is killed when it is not wanted any
   });
 });
 
-it.concurrent('a server that forks takes its grandchild along when it is not wanted any more', async () => {
+it.concurrent('a removed server that forks is stopped with its grandchild', async () => {
   await using scene = await Scene.start((witness) => ({
     forking: echoServer(witness, 'leaves-grandchild', 'forking'),
   }));
@@ -31,7 +31,7 @@ it.concurrent('a server that forks takes its grandchild along when it is not wan
   });
 });
 
-it.concurrent('a server that is killed takes its grandchild along, and is back before that one is gone', async () => {
+it.concurrent('a server that is killed takes its grandchild along, and restarts before that one is gone', async () => {
   await using scene = await Scene.start((witness) => ({
     forking: echoServer(witness, 'leaves-grandchild', 'forking'),
   }));
@@ -52,7 +52,7 @@ it.concurrent('a server that is killed takes its grandchild along, and is back b
   });
 });
 
-it.concurrent('a server that closes its output and lives on loses its calls, is ended, and is started again', async () => {
+it.concurrent('a server that closes its output but keeps running fails its calls, is stopped, and restarts', async () => {
   await using scene = await Scene.start((witness) => ({
     muting: echoServer(witness, 'closes-stdio', 'muting'),
   }));
@@ -67,7 +67,7 @@ it.concurrent('a server that closes its output and lives on loses its calls, is 
   });
 });
 
-it.concurrent('a server that closes its input and lives on is ended with the next call, and is started again', async () => {
+it.concurrent('a server that closes its input but keeps running is stopped with the next call, and restarts', async () => {
   await using scene = await Scene.start((witness) => ({
     muting: echoServer(witness, 'closes-stdio', 'muting'),
   }));
@@ -83,7 +83,7 @@ it.concurrent('a server that closes its input and lives on is ended with the nex
   });
 });
 
-/** Another process takes the next call, and the one before it is gone in the end. */
+/** Another process takes the next call, and the one before it exits. */
 async function expectSuccessor(scene: Scene, server: string, pid: number): Promise<void> {
   const next = await scene.echoOf(`${server}__echo`, { text: 'next' });
   expect(next).toMatchObject({ text: 'next', name: server });
@@ -92,7 +92,7 @@ async function expectSuccessor(scene: Scene, server: string, pid: number): Promi
   expect(await scene.view(server)).toMatchObject({ state: 'ready', restarts: 1 });
 }
 
-/** Takes every server but the healthy one out of the configuration. */
+/** Removes every server but the healthy one from the configuration. */
 async function withoutFaulty({ witness, switchboard }: Scene): Promise<void> {
   await switchboard.configure(
     { healthy: fixtureServer('toolbox', witness.env('healthy')) },

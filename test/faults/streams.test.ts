@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { errorIn, Scene } from './scene.ts';
 
-/** The call under way is lost with its stream, once; the next one is answered. */
+/** The call in flight fails once with its stream; the next one succeeds. */
 async function dropsOneCall(backend: HttpBackend, scene: Scene): Promise<void> {
   const stuck = await scene.stuckCall('dropping', 'lost');
   await scene.beside(async () => {
@@ -21,20 +21,20 @@ async function dropsOneCall(backend: HttpBackend, scene: Scene): Promise<void> {
 }
 
 describe.concurrent('a server over HTTP+SSE', () => {
-  it('whose stream drops fails what is under way, and has another stream at once [P7]', async () => {
+  it('whose stream drops fails its calls in flight, and gets another stream at once [P7]', async () => {
     await using backend = await HttpBackend.start('dropping', { transport: 'sse' });
     await using scene = await Scene.start({ dropping: { type: 'sse', url: backend.url } });
     await dropsOneCall(backend, scene);
     expect(await scene.view('dropping')).toMatchObject({ state: 'ready', restarts: 1 });
   });
 
-  it('that stays away refuses calls at once and says when the next try is [P7]', async () => {
+  it('that stays away fails calls at once with the time of the next try [P7]', async () => {
     await using backend = await HttpBackend.start('away', { transport: 'sse' });
     await using scene = await Scene.start({ away: { type: 'sse', url: backend.url } });
     const stuck = await scene.stuckCall('away', 'lost');
     await backend.goAway();
     expect((await errorIn(stuck))?.message).toContain('Server "away"');
-    // The first is that it was lost, and was looked for at once; now it waits for an hour.
+    // The first event is the loss, with an immediate retry; now it waits for an hour.
     const { next_try } = await scene.reaches('away', 'backing_off', 2);
     const errors = await scene.beside(() =>
       Promise.all(['one', 'two'].map((text) => scene.errorOf('away__echo', { text }))),
@@ -50,7 +50,7 @@ describe.concurrent('a server over HTTP+SSE', () => {
     expect(await scene.session.toolNames()).toContain('away__echo');
   });
 
-  it('that is lost, and then accepts connections without a word, is waited for until the deadline of a call [P7]', async () => {
+  it('that is lost, and then accepts connections without a response, is awaited until the deadline of a call [P7]', async () => {
     await using backend = await HttpBackend.start('mute', { transport: 'sse' });
     await using scene = await Scene.start({ mute: { type: 'sse', url: backend.url, timeoutMs: 200 } });
     backend.fallSilent();
@@ -64,7 +64,7 @@ describe.concurrent('a server over HTTP+SSE', () => {
     });
   });
 
-  it('is looked for again after growing waits, and used again when it is back [P7]', async () => {
+  it('is retried with growing delays, and used again when it is back [P7]', async () => {
     await using backend = await HttpBackend.start('away', { transport: 'sse' });
     await using scene = await Scene.start(
       { away: { type: 'sse', url: backend.url } },
@@ -88,7 +88,7 @@ describe.concurrent('a server over HTTP+SSE', () => {
 });
 
 describe.concurrent('a server over streamable HTTP', () => {
-  it('that drops the stream of an answer fails that call, and no other', async () => {
+  it('that drops the stream of a response fails only that call', async () => {
     await using backend = await HttpBackend.start('dropping', { answers: 'events' });
     await using scene = await Scene.start({ dropping: { url: backend.url } });
     await dropsOneCall(backend, scene);

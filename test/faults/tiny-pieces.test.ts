@@ -7,7 +7,7 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
 const TEXT_BYTES = 512 * 1024;
-/** Far more than three such messages need, and far less than their pieces would take one by one. */
+/** Far more than three such messages need, and far less than one buffer per byte would take. */
 const MAX_GROWTH = 200;
 
 function chunked(text: string): string {
@@ -17,7 +17,6 @@ function chunked(text: string): string {
 const manyBytes = chunked('x'.repeat(1024)).repeat(TEXT_BYTES / 1024);
 const manyLines = chunked('data:\n'.repeat(1024)).repeat(TEXT_BYTES / 1024);
 
-/** Answers calls byte by byte. */
 function answers(type: string, body: (open: string, close: string) => string) {
   return ({ message, response }: PeerExchange): boolean => {
     if (message?.method !== 'tools/call') return false;
@@ -29,7 +28,6 @@ function answers(type: string, body: (open: string, close: string) => string) {
   };
 }
 
-/** A call with a body byte by byte; gives the text of the answer. */
 async function postBytes(session: RawSession): Promise<string> {
   const { hostname, port, host, pathname } = new URL(session.url);
   const socket = connect(Number(port), hostname);
@@ -44,7 +42,7 @@ async function postBytes(session: RawSession): Promise<string> {
 }
 
 it.skipIf(process.platform !== 'linux')(
-  'messages in pieces of one byte take up little more than their size',
+  'messages in pieces of one byte need little more memory than their size',
   async () => {
     await using peer = await HttpPeer.start({
       json: answers('application/json', (open, close) => chunked(open) + manyBytes + chunked(close)),

@@ -6,11 +6,11 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 const PINGS = 16;
 const megabyte = Buffer.alloc(1024 * 1024, ' ');
 const MEGABYTES = 32;
-/** Half of what is sent, so that no verdict depends on when garbage is collected. */
+/** Half of what is sent, so that garbage collection does not decide the result. */
 const MAX_GROWTH = (PINGS * MEGABYTES) / 2;
 
 it.skipIf(process.platform !== 'linux').each(['application/json', 'text/event-stream'])(
-  'nothing is kept of what a server answers with %s where it was asked nothing',
+  'unsolicited responses with %s are not kept in memory',
   async (type) => {
     const { promise: allSent, resolve: sentAll } = Promise.withResolvers<void>();
     const { promise: listening, resolve: listens } = Promise.withResolvers<PeerExchange['response']>();
@@ -23,7 +23,7 @@ it.skipIf(process.platform !== 'linux').each(['application/json', 'text/event-st
           return true;
         }
         if (message?.method !== undefined) return false;
-        // The answer to a ping is no request: nothing has to be said to it, and this never ends.
+        // The response to a ping is no request and needs no body, but this one never ends.
         response.writeHead(200, { 'content-type': type });
         response.write('data: ');
         for (let count = 1; count < MEGABYTES; count++) response.write(megabyte);

@@ -38,7 +38,7 @@ export const callFeatures: Feature[] = [
     name: "progress is reported under the caller's token, step by step",
     async run(scene) {
       await using peer = await scene.connect();
-      // Not by a callback: the SDK, version 1, forgets it when the result comes in the same chunk as the last steps.
+      // Not with a callback: SDK version 1 drops it if the result comes in the same chunk as the last progress.
       const progressToken = 'a token of mine';
       const result = await peer.callTool('count', { to: 5 }, { meta: { progressToken } });
       expect(textOf(result)).toBe('counted to 5');
@@ -48,7 +48,7 @@ export const callFeatures: Feature[] = [
     },
   },
   {
-    name: 'a tool that fails says so in its result',
+    name: 'a tool reports its failure in its result',
     async run(scene) {
       await using peer = await scene.connect();
       const result = await peer.callTool('fail');

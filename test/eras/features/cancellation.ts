@@ -4,13 +4,13 @@ import type { Feature } from './feature.ts';
 
 export const cancellationFeatures: Feature[] = [
   {
-    name: 'a call that is cancelled in the middle is cancelled at the server',
+    name: 'a cancelled call is cancelled at the server',
     async run(scene) {
       await using peer = await scene.connect();
       const patience = new AbortController();
       const key = randomUUID();
       const call = peer.callTool('wait', { key }, { signal: patience.signal });
-      // A call that fails at once is never seen.
+      // A call that fails at once never reaches the server.
       await Promise.race([scene.serverSees('waiting', key), call]);
       patience.abort('no longer needed');
       await expect(call).rejects.toThrow();

@@ -24,7 +24,7 @@ export const changeFeatures: Feature[] = [
     },
   },
   {
-    name: 'an updated resource is announced, and reads as it is now',
+    name: 'an updated resource is announced, and reads return the new content',
     async run(scene) {
       await using peer = await scene.connect();
       const uri = scene.uri(noteUri);
@@ -37,16 +37,16 @@ export const changeFeatures: Feature[] = [
     },
   },
   {
-    name: 'an updated resource is announced to nobody who follows another',
+    name: 'an updated resource is not announced to subscribers of another',
     async run(scene) {
       await using ofNote = await scene.connect();
       await using ofItem = await scene.connect();
       const [note, item, end] = [noteUri, itemUri, endUri].map(scene.uri) as [string, string, string];
       await ofNote.follow(note, end);
       await ofItem.follow(item, end);
-      // Announcements come in order: the last one shows which did not come before it.
+      // Notifications arrive in order, so the last one shows which did not come before it.
       for (const uri of [noteUri, itemUri, endUri]) {
-        // Both, because a client that starts its server over stdio shares it with nobody.
+        // Both, because a client over stdio has its own server process.
         for (const peer of [ofNote, ofItem]) await peer.callTool('touch', { uri });
       }
       await Promise.all([ofNote, ofItem].map((peer) => updated(peer, end)));
@@ -65,7 +65,6 @@ function updatedUris(peer: Peer): Set<unknown> {
   return new Set(paramsOf(peer, resourceUpdated).map(({ uri }) => uri));
 }
 
-/** Lists the tools again after each announced change until this one is among them. */
 async function untilListed(peer: Peer, name: string): Promise<void> {
   for (;;) {
     const announced = peer.received.next(isOf(toolsChanged));
@@ -74,7 +73,7 @@ async function untilListed(peer: Peer, name: string): Promise<void> {
   }
 }
 
-/** In the modern era every announcement names the subscription that it belongs to; in the legacy era there are none. */
+/** In the modern era every notification names its subscription; the legacy era has no such ids. */
 function expectOneSubscription(peer: Peer, method: string): void {
   const subscriptionIds = (of: string) =>
     paramsOf(peer, of).map(

@@ -8,7 +8,7 @@ const hears = (peer: Peer, words: string) => peer.received.first(({ params }) =>
 
 export const logFeatures: Feature[] = [
   {
-    name: 'log messages come from the level on that the client asked for',
+    name: 'log messages arrive from the requested level up',
     async run(scene) {
       await using peer = await scene.connect();
       await peer.callTool('shout', { what: 'fire' }, { logLevel: 'error' });
@@ -19,7 +19,7 @@ export const logFeatures: Feature[] = [
     },
   },
   {
-    name: 'log messages do not come to a client that did not ask for any',
+    name: 'log messages do not reach a client that requested none',
     only: 'modern',
     async run(scene) {
       await using peer = await scene.connect();

@@ -17,7 +17,7 @@ export const offerFeatures: Feature[] = [
     },
   },
   {
-    name: 'a resource is read, by what clients call it and by what the server does',
+    name: 'a resource is read by its public URI and by the URI of the server',
     async run(scene) {
       await using peer = await scene.connect();
       const [note] = await peer.readResource(scene.uri(noteUri));
@@ -41,7 +41,7 @@ export const offerFeatures: Feature[] = [
     },
   },
   {
-    name: 'a prompt is given its arguments',
+    name: 'a prompt gets its arguments',
     async run(scene) {
       await using peer = await scene.connect();
       expect(await peer.getPrompt('greet', { name: 'Grace' })).toBe('Greet Grace');

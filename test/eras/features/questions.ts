@@ -15,7 +15,7 @@ const model: SampleAnswer = {
 };
 const roots = [{ uri: 'file:///home/ada', name: 'home' }];
 
-/** A user who gives her name, and records the server requests. */
+/** A user who enters her name, and records the server requests. */
 function someone(answer: (question: Question) => ElicitAnswer = () => ada) {
   const questions: Question[] = [];
   const elicit = (question: Question) => {
@@ -25,7 +25,6 @@ function someone(answer: (question: Question) => ElicitAnswer = () => ada) {
   return { questions, elicit };
 }
 
-/** A tool that asks, and what it must have learnt in the end. */
 function asking(name: string, tool: string, answers: Answers, learnt: object): Feature {
   return {
     name,
@@ -46,9 +45,9 @@ export const questionFeatures: Feature[] = [
       expect(questions).toMatchObject([nameQuestion]);
     },
   },
-  asking('a tool is told that the user declined', 'ask_name', { elicit: () => declined }, { name: declined }),
+  asking('a tool gets the refusal of the user', 'ask_name', { elicit: () => declined }, { name: declined }),
   {
-    name: 'a tool asks a second time, knowing the first answer',
+    name: 'a tool asks a second time with the first response',
     async run(scene) {
       const { questions, elicit } = someone(({ message }) => (message.includes('colour') ? blue : ada));
       await using peer = await scene.connect({ elicit });
@@ -95,7 +94,7 @@ export const questionFeatures: Feature[] = [
     },
   },
   {
-    name: 'a client that cannot be asked gets a clear error',
+    name: 'a client without support for server requests gets an error',
     async run(scene) {
       await using peer = await scene.connect();
       const refusal = await peer.callTool('ask_name').then(
