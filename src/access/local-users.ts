@@ -28,7 +28,7 @@ export class LocalUsers {
   ask(socket: Socket): boolean | Promise<boolean> {
     const known = this.verdicts.get(socket);
     if (known !== undefined) return known;
-    const asked = this.lookUp(socket).then(
+    const lookup = this.lookUp(socket).then(
       (isOwn) => {
         this.verdicts.set(socket, isOwn);
         return isOwn;
@@ -38,8 +38,8 @@ export class LocalUsers {
         return false;
       },
     );
-    this.verdicts.set(socket, asked);
-    return asked;
+    this.verdicts.set(socket, lookup);
+    return lookup;
   }
 
   private async lookUp(socket: Socket): Promise<boolean> {

@@ -79,8 +79,8 @@ async function listenersIn(table: string, end: End): Promise<number[]> {
   const users: number[] = [];
   const suffix = `:${hexPort(end.port)}`;
   await eachSocket(table, end.port, ({ local, state, uid }) => {
-    const isThere = state === LISTENING && local.endsWith(suffix);
-    if (isThere && (local === hexEnd(end) || /^0+:/.test(local))) users.push(uid);
+    const isListener = state === LISTENING && local.endsWith(suffix);
+    if (isListener && (local === hexEnd(end) || /^0+:/.test(local))) users.push(uid);
     return false;
   });
   return users;
