@@ -109,9 +109,9 @@ export class Catalog {
   }
 
   private *listedNames(kind: NamedKind): Generator<{ own: string; listed: string }> {
-    const ways = [...this.names[kind]].filter(([, { server }]) => server === undefined);
+    const routes = [...this.names[kind]].filter(([, { server }]) => server === undefined);
     // The listed name is the last of each route.
-    for (const [{ own }, listed] of new Map(ways.map(([name, route]) => [route, name])))
+    for (const [{ own }, listed] of new Map(routes.map(([name, route]) => [route, name])))
       yield { own, listed };
   }
 

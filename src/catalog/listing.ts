@@ -14,8 +14,8 @@ export class Listing {
   private readonly items: readonly ListedItem[];
   private readonly pageSize: number;
   private readonly pages = new Map<number, Buffer>();
-  private readonly underWay = new Map<number, Promise<void>>();
-  private places: Map<string, number> | undefined;
+  private readonly inProgress = new Map<number, Promise<void>>();
+  private positions: Map<string, number> | undefined;
 
   /** A `pageSize` of 0 means one page. */
   constructor(resultKey: string, items: readonly ListedItem[], pageSize: number) {
@@ -45,10 +45,10 @@ export class Listing {
     const start = cursor === undefined ? 0 : this.after(cursor);
     if (start === undefined || this.pages.has(start) || !this.isKept(start)) return undefined;
     if (Math.min(this.pageSize, this.items.length - start) <= SLICE) return undefined;
-    let building = this.underWay.get(start);
+    let building = this.inProgress.get(start);
     if (building === undefined) {
-      building = this.buildSlowly(start).finally(() => this.underWay.delete(start));
-      this.underWay.set(start, building);
+      building = this.buildSlowly(start).finally(() => this.inProgress.delete(start));
+      this.inProgress.set(start, building);
     }
     return building;
   }
@@ -78,10 +78,10 @@ export class Listing {
   private after(cursor: string): number | undefined {
     const position = decodeCursor(cursor);
     if (position === undefined) return undefined;
-    this.places ??= new Map(
+    this.positions ??= new Map(
       this.items.map(({ group, key }, index) => [JSON.stringify([group, key]), index + 1]),
     );
-    const next = this.places.get(JSON.stringify([position.group, position.key]));
+    const next = this.positions.get(JSON.stringify([position.group, position.key]));
     if (next !== undefined) return next;
     // The item was removed: continue after the rest of its group, or end if the group is gone too.
     const last = this.items.findLastIndex(({ group }) => group === position.group);

@@ -132,7 +132,7 @@ function listedName(
 function qualifiedNames(items: readonly Named[], separator: string): string[] {
   const wanted = items.map(({ prefix, name }) => fitted(prefix + separator + name));
   const names = [...wanted];
-  const holders = new Map<string, number | 'nobody'>();
+  const holders = new Map<string, number | 'contested'>();
   const attempts = new Array<number>(items.length).fill(0);
   const seeking = items.map((_, index) => index);
   const seekAgain = (index: number): void => {
@@ -147,8 +147,8 @@ function qualifiedNames(items: readonly Named[], separator: string): string[] {
       holders.set(names[index]!, index);
       continue;
     }
-    holders.set(names[index]!, 'nobody');
-    if (holder !== 'nobody') seekAgain(holder);
+    holders.set(names[index]!, 'contested');
+    if (holder !== 'contested') seekAgain(holder);
     seekAgain(index);
   }
   return names;
@@ -177,7 +177,7 @@ function cleaned(name: string): string {
 
 function withHash(name: string, whole: string): string {
   // UTF-8 encodes all lone surrogates alike, so names that differ only in those would have the same hash.
-  const told = whole.isWellFormed() ? whole : JSON.stringify(whole);
-  const hash = createHash('sha256').update(told).digest('hex').slice(0, HASH_LENGTH);
+  const input = whole.isWellFormed() ? whole : JSON.stringify(whole);
+  const hash = createHash('sha256').update(input).digest('hex').slice(0, HASH_LENGTH);
   return `${name.slice(0, MAX_LENGTH - HASH_LENGTH - 1)}_${hash}`;
 }

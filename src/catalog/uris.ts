@@ -51,7 +51,7 @@ export function templateMatcher(template: string): (uri: string) => boolean {
 
 function afterLiteral(uri: string, reached: ReadonlySet<number>, literal: string): Set<number> {
   const next = new Set<number>();
-  for (const place of reached) if (uri.startsWith(literal, place)) next.add(place + literal.length);
+  for (const position of reached) if (uri.startsWith(literal, position)) next.add(position + literal.length);
   return next;
 }
 
@@ -59,8 +59,8 @@ function afterLiteral(uri: string, reached: ReadonlySet<number>, literal: string
 function afterExpression(uri: string, reached: ReadonlySet<number>, expression: string): Set<number> {
   const takesSlashes = /^\{[+#/?&;.]|\*\}$/.test(expression);
   const next = new Set<number>();
-  for (const place of reached) {
-    for (let end = place; !next.has(end); end++) {
+  for (const position of reached) {
+    for (let end = position; !next.has(end); end++) {
       next.add(end);
       if (end === uri.length || (uri[end] === '/' && !takesSlashes)) break;
     }
