@@ -17,9 +17,9 @@ export interface Channel {
   hasSession?(): boolean;
   /** Sends one message. `request` is its id if it expects a response; `lines` are added to its HTTP head, if it has one. */
   send(message: Chunks, request?: number, lines?: string, kind?: RequestKind): void;
-  /** The response to this request has arrived. */
+  /** The response has arrived. */
   settle(request: number): void;
-  /** The response to this request is no longer wanted. */
+  /** The response is no longer wanted. */
   abandon(request: number): void;
   /** The handshake is done, and agreed on this protocol version. */
   ready(version: string): void;
@@ -27,7 +27,6 @@ export interface Channel {
   close(): Promise<void>;
 }
 
-/** The owner of a channel. */
 export interface Receiver {
   /** `request` is the request that the message belongs to, if the transport ties the two. */
   onMessage(chunks: Chunks, request?: number): void;
@@ -48,5 +47,5 @@ export interface Receiver {
   log(line: string): void;
 }
 
-/** Of a server that does not read, further notifications and responses to its own requests are dropped. */
+/** If a server stops reading, further notifications and responses to its requests are dropped. */
 export const MAX_UNREAD_MESSAGES = 10_000;

@@ -14,7 +14,6 @@ export type Attachment = (
   ended: Promise<SwitchboardError>;
 };
 
-/** Runs hosted servers. */
 export interface Hosts {
   /** Resolves when the server runs; rejects if it will not within seconds. */
   attach(id: string): Promise<Attachment>;

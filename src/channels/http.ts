@@ -23,7 +23,7 @@ export interface HttpTarget {
 
 const LISTEN_BACKOFF = { firstMs: 1_000, maxMs: 30_000 };
 const RESUME_AFTER_MS = 1_000;
-/** A lower limit for the `retry` field of event streams. */
+/** The minimum for the `retry` field of event streams. */
 const LEAST_RETRY_MS = 100;
 const MAX_RESUMPTIONS = 10;
 const DELETE_TIMEOUT_MS = 2_000;

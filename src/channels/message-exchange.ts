@@ -19,13 +19,11 @@ const SEARCHED_BYTES = 4_096;
 /** How much is read of the response to a notification, which matters only if it is an error. */
 const MAX_NOTIFICATION_RESPONSE_BYTES = 64 * 1024;
 
-/** The channel that an exchange belongs to. */
 interface ExchangeOwner {
   readonly receiver: Pick<Receiver, 'onMessage'>;
   readonly maxBytes: number;
   readonly url: URL;
   readonly isModern: boolean;
-  /** Whether the legacy handshake is done. */
   readonly isGreeted: boolean;
   opened(session: string | undefined): void;
   failed(request: number | undefined, error: SwitchboardError, sent: boolean): void;
@@ -49,7 +47,7 @@ export class MessageExchange extends HttpExchange {
   private events: SseParser | undefined;
   private readonly body = new Gathered();
   private retryMs: number | undefined;
-  private heard = false;
+  private hasReceived = false;
   private abandoned = false;
   private ended = false;
   private settled = false;
@@ -150,7 +148,7 @@ export class MessageExchange extends HttpExchange {
 
   private message(data: Chunks): void {
     if (data.length === 0) return;
-    this.heard = true;
+    this.hasReceived = true;
     this.channel.receiver.onMessage(data, this.request);
   }
 
@@ -248,7 +246,7 @@ export class MessageExchange extends HttpExchange {
     }
     // 405: the server has no GET stream. Other rejections are final too, except those that mean "later".
     if (this.status >= 400 && this.status < 500 && this.status !== 408 && this.status !== 429) return;
-    this.channel.listenAgain(this.lastEventId(), this.retryMs, this.heard ? 0 : this.attempt + 1);
+    this.channel.listenAgain(this.lastEventId(), this.retryMs, this.hasReceived ? 0 : this.attempt + 1);
   }
 
   private standingBroke(error: Error, unsent: boolean): void {
@@ -258,14 +256,14 @@ export class MessageExchange extends HttpExchange {
       this.channel.breaks(failure, false);
       this.channel.failed(undefined, failure, false);
     } else {
-      this.channel.listenAgain(this.lastEventId(), undefined, this.heard ? 0 : this.attempt + 1);
+      this.channel.listenAgain(this.lastEventId(), undefined, this.hasReceived ? 0 : this.attempt + 1);
     }
   }
 
   private resumes(): boolean {
     const lastEventId = this.lastEventId();
     if (this.request === undefined || lastEventId === undefined) return false;
-    return this.channel.resume(this.request, lastEventId, this.retryMs, this.heard ? 0 : this.attempt);
+    return this.channel.resume(this.request, lastEventId, this.retryMs, this.hasReceived ? 0 : this.attempt);
   }
 
   private lastEventId(): string | undefined {

@@ -100,7 +100,6 @@ export class ProcessRecord implements ChildRecord {
     this.removeIfEmpty();
   }
 
-  /** Kills every group at once. */
   killAll(): void {
     for (const group of this.groups.keys()) signalGroup(group, 'SIGKILL');
     this.groups.clear();

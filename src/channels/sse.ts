@@ -32,7 +32,6 @@ export class SseChannel implements Channel {
   private endpoint: string | undefined;
   /** Messages sent before the endpoint was known. */
   private queued: QueuedMessage[] = [];
-  /** Requests in flight. */
   private readonly pending = new Set<number>();
   /** Set once the server has lost our session. */
   private stale: SwitchboardError | undefined;
@@ -201,7 +200,6 @@ class Post extends HttpExchange {
   }
 }
 
-/** The stream of all messages from the server. */
 class EventStream extends Post {
   private readonly events: SseParser;
 

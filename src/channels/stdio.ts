@@ -91,7 +91,7 @@ export class StdioChannel implements Channel {
 
   close(): Promise<void> {
     this.ended = true;
-    // The last messages, such as cancellations, still reach the server.
+    // Sends the last messages, such as cancellations.
     this.pipe?.flush();
     this.closing ??= this.recordEnd(stopGroup(this.child, DEADLINES));
     return this.closing;
@@ -172,7 +172,7 @@ export function describeSpawnError(
   return new SwitchboardError('server_start_failed', message, { cause: error });
 }
 
-/** What to install for a program that comes with another one. */
+/** The package that provides a program. */
 const installedWith: Record<string, string> = { uvx: 'uv', uv: 'uv', npx: 'Node.js', npm: 'Node.js' };
 
 /** ENOENT does not say which of these does not exist. */

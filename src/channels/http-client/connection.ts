@@ -14,7 +14,6 @@ export interface Address {
   proxy?: HttpProxy | undefined;
 }
 
-/** The pool, as its connections see it. */
 export interface ConnectionOwner {
   /** The connection is idle, and can carry another exchange. */
   released(connection: Connection): void;

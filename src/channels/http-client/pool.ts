@@ -51,7 +51,6 @@ export class ConnectionPool implements ConnectionOwner {
     return this.queue.size;
   }
 
-  /** Removes a queued exchange. */
   drop(exchange: HttpExchange): void {
     this.queue.delete(exchange);
     exchange.carrier = undefined;

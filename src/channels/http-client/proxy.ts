@@ -5,7 +5,6 @@ import { basicCredentials, decoded } from './request-head.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** An HTTP proxy on the way to a server. */
 export interface HttpProxy {
   host: string;
   port: number;
@@ -35,7 +34,6 @@ export function proxyFor(url: URL, environment: Environment): HttpProxy | undefi
   return read(name, value);
 }
 
-/** The first variable that is set. */
 function firstOf(environment: Environment, names: readonly string[]): [string, string | undefined] {
   for (const name of names.flatMap((lower) => [lower, lower.toUpperCase()])) {
     const value = environment[name]?.trim();
@@ -134,7 +132,7 @@ export function tlsOptions(host: string): { servername?: string; ALPNProtocols: 
   return { ...(isIP(host) === 0 ? { servername: host } : {}), ALPNProtocols: ['http/1.1'] };
 }
 
-/** An IPv6 address stands in brackets in a URL, and without them elsewhere. */
+/** URLs have IPv6 addresses in brackets, sockets do not. */
 export function withoutBrackets(host: string): string {
   return host.replace(/^\[|\]$/g, '');
 }
@@ -165,7 +163,7 @@ export function openTunnel(
     if (status === undefined) settle(new Error('its response is not HTTP'));
     else if (!status.startsWith('2'))
       settle(new Error(`it responded with HTTP ${status} ${reason}`.trimEnd()));
-    // In TLS the client speaks first.
+    // The server must wait for our TLS greeting.
     else if (head.length > end + 4) settle(new Error('it sent data after its response'));
     else settle();
   };

@@ -7,7 +7,6 @@ export class MalformedResponseError extends Error {
 export const CHUNKED = -1;
 export const UNTIL_CLOSE = -2;
 
-/** The parts of a response head that are used. */
 export interface ResponseHead {
   readonly status: number;
   /** In lower case; empty if absent. */
@@ -24,7 +23,7 @@ export interface ResponseHead {
 /** Servers close idle connections after 5 s or more; a request must not race with that. */
 const DEFAULT_KEEP_ALIVE_MS = 3_000;
 const MAX_KEEP_ALIVE_MS = 30_000;
-/** A busy machine may delay what we see by a second. */
+/** A busy machine may see a closed connection a second late. */
 const KEEP_ALIVE_MARGIN_MS = 2_000;
 
 // Rejects folded lines (obs-fold), which have no name.

@@ -49,7 +49,7 @@ export class ResponseParser {
   private readonly sink: ResponseSink;
   private readonly heads: HeadReader;
   private state: State = 'idle';
-  /** A head that arrived in parts. */
+  /** An incomplete head. */
   private collected = Buffer.alloc(0);
   private collectedBytes = 0;
   /** Missing bytes of the body or chunk. */
@@ -188,7 +188,6 @@ export class ResponseParser {
     this.sink.onData(copy);
   }
 
-  /** One byte between the chunks of a body. */
   private readFraming(byte: number, following: number): void {
     switch (this.state) {
       case 'chunk-size':
@@ -273,7 +272,7 @@ function expectByte(byte: number, expected: number): void {
   if (byte !== expected) throw malformed(BAD_CHUNKS);
 }
 
-/** Rejects at once what cannot become a head: its sender may wait for us. */
+/** Rejects early what cannot become a head, because its sender may wait for us. */
 function rejectOtherProtocols(collected: Buffer, before: number, length: number): void {
   const compared = Math.min(length, opening.length);
   if (before < opening.length && collected.compare(opening, 0, compared, 0, compared) !== 0)
