@@ -20,7 +20,6 @@ const resultOpen = Buffer.from(',"result":');
 const errorOpen = Buffer.from(',"error":');
 const close = Buffer.from('}');
 
-/** The result of requests that return nothing. */
 export const emptyResult = Buffer.from('{}');
 
 export function bytesOf(value: unknown): Buffer {

@@ -26,18 +26,18 @@ const nothing = Buffer.alloc(0);
  */
 export function membersAt(bytes: Buffer, at: number, names: ReadonlySet<string>): Map<string, Member> {
   const found = new Map<string, Member>();
-  let place = skipSpace(bytes, at);
-  if (bytes[place] !== OPEN_OBJECT) return found;
-  place = skipSpace(bytes, place + 1);
-  while (bytes[place] === QUOTE) {
-    const start = place;
+  let position = skipSpace(bytes, at);
+  if (bytes[position] !== OPEN_OBJECT) return found;
+  position = skipSpace(bytes, position + 1);
+  while (bytes[position] === QUOTE) {
+    const start = position;
     const keyEnd = endOfString(bytes, start);
     const valueStart = skipSpace(bytes, skipSpace(bytes, keyEnd) + 1);
     const end = endOfValue(bytes, valueStart);
     const name = keyAt(bytes, start, keyEnd);
     if (names.has(name)) found.set(name, { start, end, value: { start: valueStart, end } });
-    place = skipSpace(bytes, end);
-    if (bytes[place] === COMMA) place = skipSpace(bytes, place + 1);
+    position = skipSpace(bytes, end);
+    if (bytes[position] === COMMA) position = skipSpace(bytes, position + 1);
   }
   return found;
 }

@@ -78,7 +78,6 @@ export function bytesAt(bytes: Buffer, span: Span): Buffer {
   return bytes.subarray(span.start, span.end);
 }
 
-/** The raw id. */
 export function idBytes({ bytes, idSpan }: Message): Buffer {
   return bytesAt(bytes, idSpan!);
 }

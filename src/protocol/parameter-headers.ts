@@ -98,16 +98,16 @@ export function parameterHeaderProblem(
     if (sent === undefined && mayLack) continue;
     if (sent === undefined)
       return `the argument ${path.join('.')} has to be repeated in the header ${header}`;
-    const said = textOfHeader(String(sent));
-    if (said === undefined) return `the header ${header} ${headerProblem(String(sent))}`;
-    if (said !== text && !isSameNumber(type, value, said))
+    const decoded = textOfHeader(String(sent));
+    if (decoded === undefined) return `the header ${header} ${headerProblem(String(sent))}`;
+    if (decoded !== text && !isSameNumber(type, value, decoded))
       return `the header ${header} differs from the argument ${path.join('.')}`;
   }
   return undefined;
 }
 
-function isSameNumber(type: string, value: unknown, said: string): boolean {
-  return type === 'integer' && typeof value === 'number' && isDecimal(said) && Number(said) === value;
+function isSameNumber(type: string, value: unknown, decoded: string): boolean {
+  return type === 'integer' && typeof value === 'number' && isDecimal(decoded) && Number(decoded) === value;
 }
 
 function isDecimal(text: string): boolean {

@@ -172,10 +172,10 @@ class HeadReader {
   }
 
   private begin(): boolean {
-    const isThere = this.take(COLON);
+    const hasColon = this.take(COLON);
     this.space();
     this.payload = this.at;
-    return isThere;
+    return hasColon;
   }
 
   private space(): void {

@@ -22,7 +22,6 @@ export function namesModernEra(version: unknown): version is string {
   return typeof version === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(version) && version >= modernVersion;
 }
 
-/** JSON-RPC batches exist only in 2025-03-26. */
 export function allowsBatches(version: ProtocolVersion): boolean {
   return version === '2025-03-26';
 }
