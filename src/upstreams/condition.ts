@@ -151,7 +151,7 @@ export function startsPromptly({ state, since, nextTry, failedConnects }: Condit
 }
 
 /** Best first. */
-const nearness: readonly State[] = [
+const ranking: readonly State[] = [
   'ready',
   'degraded',
   'starting',
@@ -176,12 +176,12 @@ export function overall(conditions: readonly Condition[]): Condition {
 /** The first of the best. One pass: there may be a condition for each client. */
 function nearest(conditions: readonly Condition[]): Condition | undefined {
   let found: Condition | undefined;
-  let place = nearness.length;
+  let rank = ranking.length;
   for (const condition of conditions) {
-    const at = nearness.indexOf(condition.state);
-    if (at >= place) continue;
+    const at = ranking.indexOf(condition.state);
+    if (at >= rank) continue;
     found = condition;
-    place = at;
+    rank = at;
   }
   return found;
 }

@@ -20,8 +20,8 @@ export interface ConnectionListener<Connection> {
   connected(connection: Connection): void;
   /** All requests in both directions are over. */
   disconnected(connection: Connection, upstream: Upstream): void;
-  notificationReceived(connection: Connection, said: UpstreamMessage): void;
-  requestReceived(connection: Connection, said: UpstreamMessage): void;
+  notificationReceived(connection: Connection, message: UpstreamMessage): void;
+  requestReceived(connection: Connection, message: UpstreamMessage): void;
   log(line: string): void;
 }
 

@@ -102,7 +102,6 @@ export class Connections {
     return [...this.shared, ...this.byOwner.values()];
   }
 
-  /** Those that may carry requests of this client. */
   of(client: Client): Connection[] {
     const own = this.byOwner.get(client);
     return own === undefined ? this.shared : [...this.shared, own];

@@ -8,11 +8,10 @@ import type { ServerFacts } from './server-facts.ts';
 import type { ConnectionSettings } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 
-/** A server after the handshake. */
 export interface LiveUpstream {
   upstream: Upstream;
   facts: ServerFacts;
-  /** The subscriptions of a modern server. */
+  /** Only for modern servers. */
   listening: Listening | undefined;
 }
 

@@ -50,7 +50,6 @@ export class Delivery implements PendingRequest, SlotRequest {
     this.handler = handler;
   }
 
-  /** Where the request is in flight, and its id there. */
   get carrier(): { replica: Replica; upstream: Upstream; id: number } | undefined {
     const { replica, upstream, upstreamId: id } = this;
     return replica && upstream && { replica, upstream, id };

@@ -32,13 +32,13 @@ export class Discovery {
   private readonly settings: ReplicaSettings;
   private readonly events: DiscoveryEvents;
   private readonly lives: () => readonly LiveUpstream[];
-  private underWay: Promise<void> | undefined;
+  private fetching: Promise<void> | undefined;
   private readonly announced = new Set<OfferKind>();
   private timer: NodeJS.Timeout | undefined;
   /** By kind, the reason why it could not be listed. */
   private readonly failures = new Map<OfferKind, string>();
   /** The TTL and cache scope that the server gave each list. */
-  private readonly held = new Map<OfferKind, { until: number; isPublic: boolean }>();
+  private readonly expiries = new Map<OfferKind, { until: number; isPublic: boolean }>();
   /** By kind, the items that are left out, and why. */
   private readonly leftOut = new Map<OfferKind, readonly string[]>();
   private readonly listed: Record<Era, Map<OfferKind, Item[]>> = { legacy: new Map(), modern: new Map() };
@@ -63,7 +63,7 @@ export class Discovery {
 
   /** Settles when no fetch is in progress. */
   get done(): Promise<void> | undefined {
-    return this.underWay;
+    return this.fetching;
   }
 
   /** Fetches all lists over a new connection. */
@@ -82,22 +82,22 @@ export class Discovery {
 
   /** Fetches all lists, in case notifications were lost. A fetch in progress may have started too early. */
   async refresh(): Promise<void> {
-    await this.underWay;
+    await this.fetching;
     this.fetch(offerKinds, false);
   }
 
   freshness(kind: OfferKind): Freshness {
-    const { until = 0, isPublic = false } = this.held.get(kind) ?? {};
+    const { until = 0, isPublic = false } = this.expiries.get(kind) ?? {};
     return { ttlMs: Math.max(0, until - Date.now()), isPublic };
   }
 
   /** Fetches lists whose TTL has expired, except those whose changes the server announces. */
   freshen(): void {
     const { listening } = this.lives()[0] ?? {};
-    if (listening === undefined || this.underWay !== undefined) return;
+    if (listening === undefined || this.fetching !== undefined) return;
     const now = Date.now();
     const isStale = (kind: OfferKind) =>
-      (this.held.get(kind)?.until ?? now) + LEAST_TTL_MS <= now && !listening.covers(kind);
+      (this.expiries.get(kind)?.until ?? now) + LEAST_TTL_MS <= now && !listening.covers(kind);
     const stale = offerKinds.filter(isStale);
     if (stale.length > 0) this.fetch(stale, false);
   }
@@ -105,7 +105,7 @@ export class Discovery {
   /** The server announced changes of these lists. */
   changed(kinds: readonly OfferKind[]): void {
     for (const kind of kinds) this.announced.add(kind);
-    this.timer ??= setTimeout(() => this.fetchAnnounced(), this.underWay === undefined ? 0 : ASK_EVERY_MS);
+    this.timer ??= setTimeout(() => this.fetchAnnounced(), this.fetching === undefined ? 0 : ASK_EVERY_MS);
   }
 
   missing(): MissingLists | undefined {
@@ -138,16 +138,16 @@ export class Discovery {
   }
 
   private fetch(kinds: readonly OfferKind[], isNews: boolean): void {
-    const asked = this.fetchLists(kinds, isNews).finally(() => {
-      if (this.underWay === asked) this.underWay = undefined;
+    const started = this.fetchLists(kinds, isNews).finally(() => {
+      if (this.fetching === started) this.fetching = undefined;
     });
-    this.underWay = asked;
+    this.fetching = started;
   }
 
   private async fetchAnnounced(): Promise<void> {
     const kinds = [...this.announced];
     this.announced.clear();
-    await this.underWay;
+    await this.fetching;
     await this.fetchLists(kinds, true);
     this.timer =
       this.announced.size === 0 ? undefined : setTimeout(() => this.fetchAnnounced(), ASK_EVERY_MS);
@@ -169,7 +169,7 @@ export class Discovery {
           const { ttlMs, isPublic, problems } = await this.list(lives, kind);
           this.failures.delete(kind);
           if (!isCurrent()) return;
-          this.held.set(kind, { until: Date.now() + ttlMs, isPublic });
+          this.expiries.set(kind, { until: Date.now() + ttlMs, isPublic });
           this.leftOut.set(kind, problems);
           for (const problem of problems) this.events.log(problem);
           // With two connections, both announce the same change: report it only if the lists differ.
@@ -201,9 +201,9 @@ export class Discovery {
       this.listed[live.facts.era].set(kind, list.items);
       return list;
     };
-    const asked = Promise.all(others.map((live) => fetch(live).catch(() => {})));
+    const second = Promise.all(others.map((live) => fetch(live).catch(() => {})));
     const list = await fetch(first!);
-    await asked;
+    await second;
     return list;
   }
 

@@ -39,8 +39,8 @@ export interface RequestOutcome {
   answer: Chunks | undefined;
 }
 
-/** Stands for requests without a client. */
-const nobody: Client = { era: 'modern' };
+/** The client of requests without one. */
+const noClient: Client = { era: 'modern' };
 
 /** Which servers of a group may get the request. */
 export interface RequestScope
@@ -63,7 +63,7 @@ export function requestServer(
 /** The same for any server of a group. */
 export function requestGroup(
   group: Group,
-  { name, ...asked }: RequestScope,
+  { name, ...scope }: RequestScope,
   { method, paramsText, timeoutMs }: RequestInput,
   signal: AbortSignal | undefined,
   over: (call: RequestOutcome) => void = () => {},
@@ -102,7 +102,7 @@ export function requestGroup(
       onPaused() {},
       waitedUntil: () => 0,
     };
-    const delivery = new Delivery(group, { ...requestOf(message, own, timeoutMs), ...asked }, handler);
+    const delivery = new Delivery(group, { ...requestOf(message, own, timeoutMs), ...scope }, handler);
     const cancel = () => {
       delivery.cancel('The request was cancelled.');
       settled({ outcome: 'cancelled', isRpcError: false, error: undefined });
@@ -120,7 +120,7 @@ function messageOf(method: string, paramsText: string | undefined): Message {
 
 function requestOf(message: Message, own: string, timeoutMs: number | undefined): RoutedRequest {
   return {
-    ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs, sender: undefined },
+    ...{ client: noClient, kind: 'tools', own, message, edits: [], timeoutMs, sender: undefined },
     ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
     ...{ description: { capabilities: relayedCapabilities }, isRepeatable: false },
   };

@@ -121,7 +121,6 @@ export class Group {
     );
   }
 
-  /** The replicas that are being connected. */
   openings(target: RequestTarget, except: Except | undefined): Promise<unknown>[] {
     if (target.only !== undefined || this.replicas.length === 1) return [];
     const { client } = target;
@@ -185,12 +184,12 @@ export class Group {
   /** The replicas that offer the target. If none lists it (resources need not be listed), those that may have it. */
   private able({ kind, own, server, among, only }: RequestTarget): readonly Replica[] {
     if (only !== undefined) return [only];
-    const asked = server === undefined ? this.replicas : this.replicas.filter((one) => one.server === server);
-    if (asked.length === 1) return asked;
-    const offering = asked.filter((replica) => this.offers(replica, kind, own));
+    const scope = server === undefined ? this.replicas : this.replicas.filter((one) => one.server === server);
+    if (scope.length === 1) return scope;
+    const offering = scope.filter((replica) => this.offers(replica, kind, own));
     if (offering.length > 0) return offering;
-    const likely = asked.filter((replica) => among?.includes(replica.server));
-    return likely.length === 0 ? asked : likely;
+    const likely = scope.filter((replica) => among?.includes(replica.server));
+    return likely.length === 0 ? scope : likely;
   }
 
   /** A replica that was never connected offers what its siblings do. */
@@ -223,7 +222,6 @@ export class Group {
   }
 }
 
-/** What the choice of a replica depends on. */
 export type Candidate = Pick<Replica, 'isLive' | 'isEjected' | 'hasRoom' | 'load'>;
 
 /**

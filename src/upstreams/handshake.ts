@@ -38,7 +38,6 @@ export interface Identity {
   version: string;
 }
 
-/** What the handshake says about us. */
 export interface Self {
   identity: Identity;
   /** Our id, by which loops are detected; undefined if we are no server ourselves. */

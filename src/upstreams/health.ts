@@ -57,7 +57,6 @@ export class Health {
     return wasEjected;
   }
 
-  /** The replica was restarted. */
   reset(): void {
     this.failedInRow = 0;
     this.readmit();

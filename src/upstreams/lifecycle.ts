@@ -42,8 +42,8 @@ export class Lifecycle {
   /** Why it cannot be started now; undefined if it can. */
   notYet(server: string): SwitchboardError | undefined {
     const { nextTry } = this.condition;
-    const isItsTime = this.isDue || (nextTry !== undefined && nextTry <= Date.now());
-    return this.isWaiting && isItsTime ? undefined : this.refusal(server);
+    const isTryDue = this.isDue || (nextTry !== undefined && nextTry <= Date.now());
+    return this.isWaiting && isTryDue ? undefined : this.refusal(server);
   }
 
   /** Why no call can be sent now or wait for a start; undefined if it can. */

@@ -212,10 +212,10 @@ const LARGEST_ACKNOWLEDGEMENT = 4 * 1024 * 1024;
 export function filterIn({ bytes, params }: Message): Filter {
   if (params === undefined || params.end - params.start > LARGEST_ACKNOWLEDGEMENT) return {};
   const { notifications } = asObject(parseBounded(bytesAt(bytes, params).toString()));
-  const said = asObject(notifications);
+  const accepted = asObject(notifications);
   const filter: Filter = {};
-  for (const key of listKeys) if (said[key] === true) filter[key] = true;
-  const { resourceSubscriptions: uris } = said;
+  for (const key of listKeys) if (accepted[key] === true) filter[key] = true;
+  const { resourceSubscriptions: uris } = accepted;
   if (Array.isArray(uris)) filter.resourceSubscriptions = uris.filter((uri) => typeof uri === 'string');
   return filter;
 }

@@ -94,11 +94,11 @@ export async function fetchList(
   }
   const list = new ListBuilder(kind, limits, upstream.takesLines);
   let cursor: string | undefined;
-  const asked = facts.instances.length === 0 ? {} : { _meta: asksInstances };
+  const base = facts.instances.length === 0 ? {} : { _meta: asksInstances };
   const deadline = performance.now() + connectTimeoutMs;
   for (let pages = 1; ; pages++) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()));
-    const params = cursor === undefined ? asked : { ...asked, cursor };
+    const params = cursor === undefined ? base : { ...base, cursor };
     const answer = join(await sendRawRequest(upstream, method, params, left));
     const page = await readList(answer, key, list.room).catch((error: unknown) =>
       Promise.reject(notJson(method, error)),

@@ -6,7 +6,7 @@ import type { PendingRequest } from './request.ts';
 import { notJson, RpcResponseError } from './server-errors.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Sends a request of our own and returns its result. Without a timeout it waits until the connection is lost. */
+/** Sends our own request and returns the result. Without a timeout, it waits until the connection is lost. */
 export async function sendRequest(
   upstream: Upstream,
   method: string,
@@ -47,7 +47,7 @@ export function sendRawRequest(
   });
 }
 
-/** Only lists are larger. */
+/** Only lists may be larger. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
 function resultOf(method: string, chunks: Chunks): unknown {

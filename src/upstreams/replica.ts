@@ -27,7 +27,7 @@ const REPLICA_VARIABLE = 'SWITCHBOARD_REPLICA';
 
 /** One running instance of a server: its connections, what it offers, and the health of its calls. */
 export class Replica {
-  /** Counted from 1. */
+  /** Counts from 1. */
   readonly number: number;
   readonly server: string;
   config: ServerConfig;
@@ -162,7 +162,6 @@ export class Replica {
     }
   }
 
-  /** Starts an idle replica. */
   wake(): void {
     if (this.condition.state === 'idle') void this.discover();
   }
@@ -220,7 +219,7 @@ export class Replica {
     void this.discovery.refresh();
   }
 
-  /** What it offers is our own, or will be. */
+  /** It leads back to us. */
   private loops(error: SwitchboardError): void {
     this.facts = undefined;
     this.connections.refuse(error);

@@ -13,7 +13,7 @@ export interface Client {
   readonly era: Era;
 }
 
-/** Describes a client to a connection of its own. Evaluated only if one is opened. */
+/** Describes a client to its own connection. Evaluated only if one is opened. */
 export interface ClientDescription {
   readonly capabilities: object;
 }

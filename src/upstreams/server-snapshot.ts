@@ -15,8 +15,8 @@ const MAX_CHARACTERS = 4 * 1024 * 1024;
 const SLICE = 200;
 
 /** Has the format of a combined response to all list requests, so that it is parsed like one. Undefined if too long. */
-export async function serializeSnapshot(remembered: ServerSnapshot): Promise<string | undefined> {
-  const { offer, instructions, extensions } = remembered;
+export async function serializeSnapshot(snapshot: ServerSnapshot): Promise<string | undefined> {
+  const { offer, instructions, extensions } = snapshot;
   const parts: string[] = [];
   let length = 0;
   for (const kind of offerKinds) {

@@ -14,7 +14,6 @@ import type { ServerSnapshot } from './server-snapshot.ts';
 import type { Project, ReplicaSettings } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 
-/** The connection that an event belongs to. */
 export interface Origin {
   readonly server: Server;
   readonly replica: Replica;
@@ -76,7 +75,7 @@ export class Server {
     );
   }
 
-  /** A server without a group is a group of its own. */
+  /** A server without a group forms its own. */
   get group(): string {
     return this.config.group ?? this.name;
   }
@@ -174,7 +173,6 @@ export class Server {
     });
   }
 
-  /** One condition for all replicas. */
   get condition(): Condition {
     return overall(this.replicas.map(({ connections }) => connections.condition));
   }
@@ -183,7 +181,6 @@ export class Server {
     return this.replicas.flatMap(({ connections }) => connections.all());
   }
 
-  /** Those that requests of this client may take. */
   connectionsOf(client: Client): Connection[] {
     return this.replicas.flatMap(({ connections }) => connections.of(client));
   }
@@ -229,8 +226,9 @@ export class Server {
       offerChanged: (kind, announced) => this.offerChanged(kind, announced),
       connected: (connection) => events.connected(at(connection)),
       disconnected: (connection, upstream) => events.disconnected(at(connection), upstream),
-      notificationReceived: (connection, said) => events.notificationReceived({ ...at(connection), ...said }),
-      requestReceived: (connection, said) => events.requestReceived({ ...at(connection), ...said }),
+      notificationReceived: (connection, event) =>
+        events.notificationReceived({ ...at(connection), ...event }),
+      requestReceived: (connection, event) => events.requestReceived({ ...at(connection), ...event }),
       log: (line) => {
         this.log.add(config.replicas === 1 ? line : `[${number}] ${line}`);
         events.logged(this, line);

@@ -20,7 +20,7 @@ export class Servers {
   private readonly snapshotOf: (config: ServerConfig) => ServerSnapshot | undefined;
   private byName = new Map<string, Server>();
   private byGroup = new Map<string, Group>();
-  /** Those that left the configuration and finish their calls. */
+  /** Removed from the configuration, but still finishing calls. */
   private readonly retiring = new Map<Server, Promise<void>>();
 
   constructor(

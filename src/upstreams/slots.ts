@@ -1,7 +1,6 @@
 export interface SlotRequest {
   /** Each client has its own queue. */
   readonly client: object;
-  /** It got a slot. */
   admitted(): void;
   /** It lost its place to a client with fewer queued calls. */
   evicted(): void;

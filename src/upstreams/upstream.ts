@@ -39,7 +39,7 @@ export class Upstream implements Receiver {
   private gone: SwitchboardError | undefined;
   /** Set by the handshake, like the next two. */
   era: Era = 'legacy';
-  /** Describes us in requests of our own to a modern server. */
+  /** Describes us in our own requests to a modern server. */
   ownMeta: object = {};
   /** Describes an unknown client to a modern server. */
   unknownClient: Buffer = Buffer.alloc(0);
@@ -109,7 +109,7 @@ export class Upstream implements Receiver {
     if (this.unreachable === undefined) this.channel.send([message]);
   }
 
-  /** Tells the server that the response is no longer wanted; a late one is dropped. */
+  /** Notifies the server, and drops a late response. */
   cancel(id: number, reason: string | undefined): void {
     const call = this.take(id);
     if (call === undefined) return;
@@ -136,7 +136,6 @@ export class Upstream implements Receiver {
     this.channel.ready(version);
   }
 
-  /** The possible addressees of a message that names none. */
   audience(): Audience {
     return this.callers.audience(this.calls.values());
   }
@@ -277,7 +276,6 @@ export class Upstream implements Receiver {
     return request === undefined ? undefined : this.calls.get(request);
   }
 
-  /** Removes and returns a pending request. */
   private take(id: number): PendingRequest | undefined {
     const call = this.calls.get(id);
     this.calls.delete(id);
