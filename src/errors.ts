@@ -171,7 +171,6 @@ export function stopping(): SwitchboardError {
   return new SwitchboardError('server_unavailable', 'Switchboard is stopping: try again when it is back.');
 }
 
-/** Converts anything thrown into an error that can be shown. */
 export function asSwitchboardError(thrown: unknown): SwitchboardError {
   if (thrown instanceof SwitchboardError) return thrown;
   return new SwitchboardError('internal', thrown instanceof Error ? thrown.message : String(thrown), {
