@@ -47,7 +47,7 @@ describe('a native tool', () => {
     ['null', null, { content: [{ type: 'text', text: 'null' }], structuredContent: null }],
     ['a result', { content: [{ type: 'x' }], isError: true }, { content: [{ type: 'x' }], isError: true }],
     [
-      'what only looks like a result',
+      'an object that only looks like a result',
       { content: 'soup' },
       { content: [{ type: 'text', text: '{"content":"soup"}' }], structuredContent: { content: 'soup' } },
     ],

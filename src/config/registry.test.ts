@@ -206,31 +206,27 @@ describe('a server.json of the registry', () => {
 
   it.each<[string, object, string]>([
     [
-      'of no possible kind',
+      'of an unsupported type',
       { packages: [packageOf({}, 'mcpb'), packageOf({}, 'nuget')] },
       'type mcpb, a package of type nuget: it needs a package of type npm',
     ],
     [
-      'that is not on stdio',
+      'without stdio',
       { packages: [packageOf({ transport: { type: 'sse' } })] },
       'npm that is reached by sse',
     ],
-    ['with nothing in it', { packages: [] }, 'has neither packages nor remotes'],
+    ['without packages and remotes', { packages: [] }, 'has neither packages nor remotes'],
     [
-      'in an older form',
+      'in an older format',
       { packages: [{ registry_type: 'npm' }] },
       'packages[0].registryType: must be a string; older',
     ],
     [
-      'with wrong arguments',
+      'with invalid arguments',
       { packages: [packageOf({ packageArguments: [{}] })] },
       'packageArguments[0].type',
     ],
-    [
-      'with a wrong address',
-      { remotes: [{ type: 'sse', url: 'example.org' }] },
-      'weather.url: must be a URL',
-    ],
+    ['with an invalid URL', { remotes: [{ type: 'sse', url: 'example.org' }] }, 'weather.url: must be a URL'],
   ])('%s is rejected with the reason', (_what, server, reason) => {
     expect(() => importServer(server)).toThrow(reason);
   });

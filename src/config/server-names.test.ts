@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { type NamedServer, nameClashes } from './server-names.ts';
 
 it.each<[why: string, servers: NamedServer[]]>([
-  ['there is nothing but names', [{ name: 'a' }, { name: 'b' }]],
+  ['only names are given', [{ name: 'a' }, { name: 'b' }]],
   [
     'prefixes differ',
     [
@@ -12,13 +12,13 @@ it.each<[why: string, servers: NamedServer[]]>([
   ],
   ['the prefix is its own name', [{ name: 'a', prefix: 'a' }, { name: 'b' }]],
   [
-    'the group has the name of one of its own',
+    'the group has the name of a member',
     [
       { name: 'a', group: 'a' },
       { name: 'b', group: 'a' },
     ],
   ],
-  ['only the letters differ in size', [{ name: 'a', prefix: 'B' }, { name: 'b' }]],
+  ['only the case differs', [{ name: 'a', prefix: 'B' }, { name: 'b' }]],
 ])('names do not conflict if %s', (_why, servers) => {
   expect(nameClashes(servers)).toEqual([]);
 });

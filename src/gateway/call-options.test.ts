@@ -4,7 +4,7 @@ import { SwitchboardError } from '../errors.ts';
 import { readMessage } from '../protocol/message-reader.ts';
 import { type CallOptions, noOptions, readCallOptions } from './call-options.ts';
 
-function wishesOf(meta: unknown, preferHeader?: string): CallOptions {
+function optionsOf(meta: unknown, preferHeader?: string): CallOptions {
   const params = { name: 'a', ...(meta === undefined ? {} : { _meta: meta }) };
   const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   return readCallOptions(readMessage(Buffer.from(text)), preferHeader);
@@ -18,19 +18,19 @@ describe('the call options of a request', () => {
   it.each([
     ['no _meta', undefined, undefined],
     ['a _meta for the server', { progressToken: 1, 'com.example/prefer': {} }, undefined],
-    ['a _meta with what we say of a tool', { 'dev.switchboard/server': 'box' }, undefined],
+    ['a _meta with our tool description', { 'dev.switchboard/server': 'box' }, undefined],
     ['no labels', prefer({ labels: {} }), undefined],
     ['an empty header', undefined, ''],
     ['a header of commas', { progressToken: 1 }, ' , ,'],
   ])('are empty, at no cost, with %s', (_what, meta, header) => {
-    expect(wishesOf(meta, header)).toBe(noOptions);
+    expect(optionsOf(meta, header)).toBe(noOptions);
   });
 
   it('are labels and a timeout, in _meta', () => {
     const labels = { region: 'eu', tier: 'gold' };
-    expect(wishesOf(prefer({ labels }))).toEqual({ labels, timeoutMs: undefined });
-    expect(wishesOf(timeout(5_000))).toEqual({ labels: undefined, timeoutMs: 5_000 });
-    expect(wishesOf({ progressToken: 1, ...prefer({ labels }), ...timeout(1) })).toEqual({
+    expect(optionsOf(prefer({ labels }))).toEqual({ labels, timeoutMs: undefined });
+    expect(optionsOf(timeout(5_000))).toEqual({ labels: undefined, timeoutMs: 5_000 });
+    expect(optionsOf({ progressToken: 1, ...prefer({ labels }), ...timeout(1) })).toEqual({
       labels,
       timeoutMs: 1,
     });
@@ -38,11 +38,11 @@ describe('the call options of a request', () => {
 
   it('may name the agent run that a call belongs to', () => {
     const of = { id: '00000000-0000-4000-8000-000000000000', step: 3 };
-    expect(wishesOf(run({ ...of, more: 1 }))).toEqual({ labels: undefined, timeoutMs: undefined, run: of });
+    expect(optionsOf(run({ ...of, more: 1 }))).toEqual({ labels: undefined, timeoutMs: undefined, run: of });
   });
 
   it('accept labels as a configuration writes them', () => {
-    const { labels } = wishesOf(prefer({ labels: { level: 2, gpu: true } }));
+    const { labels } = optionsOf(prefer({ labels: { level: 2, gpu: true } }));
     expect(labels).toEqual({ level: '2', gpu: 'true' });
   });
 
@@ -52,20 +52,20 @@ describe('the call options of a request', () => {
     [' region = eu ,, query=a=b ,', { region: 'eu', query: 'a=b' }],
     ['region=eu, region=us', { region: 'us' }],
   ])('accept labels in the header: %s', (header, labels) => {
-    expect(wishesOf(undefined, header)).toEqual({ labels, timeoutMs: undefined });
+    expect(optionsOf(undefined, header)).toEqual({ labels, timeoutMs: undefined });
   });
 
   it('in _meta override those in the header', () => {
     const labels = { region: 'us' };
-    expect(wishesOf(prefer({ labels }), 'region=eu, tier=gold').labels).toEqual(labels);
-    expect(wishesOf(prefer({ labels: {} }), 'region=eu')).toBe(noOptions);
-    expect(wishesOf(timeout(7), 'region=eu')).toEqual({ labels: { region: 'eu' }, timeoutMs: 7 });
+    expect(optionsOf(prefer({ labels }), 'region=eu, tier=gold').labels).toEqual(labels);
+    expect(optionsOf(prefer({ labels: {} }), 'region=eu')).toBe(noOptions);
+    expect(optionsOf(timeout(7), 'region=eu')).toEqual({ labels: { region: 'eu' }, timeoutMs: 7 });
   });
 
   it('keep names that objects inherit', () => {
     const labels = JSON.parse('{"__proto__": "a", "constructor": "b"}') as Record<string, string>;
-    expect(Object.entries(wishesOf(prefer({ labels })).labels!)).toEqual(Object.entries(labels));
-    expect(Object.entries(wishesOf(undefined, '__proto__=a, constructor=b').labels!)).toEqual(
+    expect(Object.entries(optionsOf(prefer({ labels })).labels!)).toEqual(Object.entries(labels));
+    expect(Object.entries(optionsOf(undefined, '__proto__=a, constructor=b').labels!)).toEqual(
       Object.entries(labels),
     );
   });
@@ -75,7 +75,7 @@ describe('the call options of a request', () => {
     fc.assert(
       fc.property(fc.dictionary(words, words, { minKeys: 1, maxKeys: 4 }), (labels) => {
         const header = Object.entries(labels).map((pair) => pair.join('='));
-        expect(wishesOf(undefined, header.join(', '))).toEqual(wishesOf(prefer({ labels })));
+        expect(optionsOf(undefined, header.join(', '))).toEqual(optionsOf(prefer({ labels })));
       }),
     );
   });
@@ -99,7 +99,7 @@ describe('the call options of a request', () => {
       'The _meta["dev.switchboard/run"] must be an object such as {"id": "<uuid>", "step": 1}.',
     ]),
   ])('are rejected in %j', (meta, message) => {
-    expectRefusal(() => wishesOf(meta, 'region=eu'), message);
+    expectRefusal(() => optionsOf(meta, 'region=eu'), message);
   });
 
   it.each(['region', 'region=eu, tier', '=eu', 'region=', ' = '])(
@@ -107,7 +107,7 @@ describe('the call options of a request', () => {
     (header) => {
       const message =
         'The header X-Switchboard-Prefer must be a list of labels such as "region=eu, tier=gold".';
-      expectRefusal(() => wishesOf(undefined, header), message);
+      expectRefusal(() => optionsOf(undefined, header), message);
     },
   );
 });

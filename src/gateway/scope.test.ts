@@ -12,35 +12,35 @@ const settings = {
 
 afterEach(() => vi.useRealTimers());
 
-function scopeThatTells() {
-  const told: string[][] = [];
+function createScope() {
+  const notified: string[][] = [];
   vi.useFakeTimers();
   return {
     scope: new Scope(
       () => [],
       settings,
-      (lists) => told.push(lists),
+      (lists) => notified.push(lists),
     ),
-    told,
+    notified,
   };
 }
 
 it('reports changes in quick succession once', () => {
-  const { scope, told } = scopeThatTells();
+  const { scope, notified } = createScope();
   scope.changes(['tools']);
   scope.changes(['prompts', 'tools']);
-  expect(told).toEqual([]);
+  expect(notified).toEqual([]);
   vi.runAllTimers();
-  expect(told).toEqual([['tools', 'prompts']]);
+  expect(notified).toEqual([['tools', 'prompts']]);
 });
 
 it('reports pending changes once when it is flushed', () => {
-  const { scope, told } = scopeThatTells();
+  const { scope, notified } = createScope();
   scope.flush();
-  expect(told).toEqual([]);
+  expect(notified).toEqual([]);
   scope.changes(['tools']);
   scope.flush();
-  expect(told).toEqual([['tools']]);
+  expect(notified).toEqual([['tools']]);
   vi.runAllTimers();
-  expect(told).toHaveLength(1);
+  expect(notified).toHaveLength(1);
 });

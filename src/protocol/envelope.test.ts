@@ -80,18 +80,18 @@ describe('a message', () => {
   });
 
   it.each([
-    ['no JSON', '{"jsonrpc":"2.0","id":1,"method":"ping"', 'parse_error'],
-    ['something after it', '{"jsonrpc":"2.0","id":1,"method":"ping"}x', 'parse_error'],
+    ['invalid JSON', '{"jsonrpc":"2.0","id":1,"method":"ping"', 'parse_error'],
+    ['trailing characters', '{"jsonrpc":"2.0","id":1,"method":"ping"}x', 'parse_error'],
     ['a byte order mark', '\uFEFF{"jsonrpc":"2.0","id":1,"method":"ping"}', 'parse_error'],
     ['a control character', '{"jsonrpc":"2.0","id":1,"method":"pi\u0001ng"}', 'parse_error'],
-    ['no UTF-8', Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}', 'latin1'), 'parse_error'],
+    ['invalid UTF-8', Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}', 'latin1'), 'parse_error'],
     [
-      'UTF-8 of half a pair',
+      'an encoded surrogate',
       Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xed\xa0\x80"}', 'latin1'),
       'parse_error',
     ],
     [
-      'a long way to spell a slash',
+      'an overlong slash',
       Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xc0\xaf"}', 'latin1'),
       'parse_error',
     ],
@@ -99,11 +99,11 @@ describe('a message', () => {
     ['no object either', '7', 'invalid_request'],
     ['no version', '{"id":1,"method":"ping"}', 'invalid_request'],
     ['another version', '{"jsonrpc":"2.00","id":1,"method":"ping"}', 'invalid_request'],
-    ['nothing to do', '{"jsonrpc":"2.0","id":1}', 'invalid_request'],
+    ['no method, result or error', '{"jsonrpc":"2.0","id":1}', 'invalid_request'],
     ['a method and a result', '{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', 'invalid_request'],
     ['a result and an error', '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', 'invalid_request'],
-    ['a method that is no string', '{"jsonrpc":"2.0","id":1,"method":["ping"]}', 'invalid_request'],
-    ['params that are no object', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', 'invalid_request'],
+    ['a method that is not a string', '{"jsonrpc":"2.0","id":1,"method":["ping"]}', 'invalid_request'],
+    ['params in an array', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', 'invalid_request'],
     ['an id that is null', '{"jsonrpc":"2.0","id":null,"method":"ping"}', 'invalid_request'],
     ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', 'invalid_request'],
   ])('is rejected with %s', (_what, text, code) => {
@@ -113,7 +113,7 @@ describe('a message', () => {
 
 describe('callOptions', () => {
   const prefer = '"dev.switchboard/prefer":{"labels":{"region":"eu"}}';
-  const wishesOf = (text: string) => {
+  const optionsOf = (text: string) => {
     const message = read(text);
     return textAt(message, message.callOptions);
   };
@@ -125,7 +125,7 @@ describe('callOptions', () => {
     '{"dev.switchboard/x":null}',
   ])('are the _meta %s', (meta) => {
     const text = call(`{"name":"a","_meta":${meta},"arguments":{}}`);
-    expect(wishesOf(text)).toBe(meta.trim());
+    expect(optionsOf(text)).toBe(meta.trim());
     expect(read(text).bytes.toString()).toBe(text);
   });
 
@@ -138,15 +138,15 @@ describe('callOptions', () => {
     `{"_meta":{"inner":{${prefer}}}}`,
     `{${prefer},"arguments":{"_meta":{${prefer}}}}`,
   ])('are not in the params %s', (params) => {
-    expect(wishesOf(call(params))).toBeUndefined();
+    expect(optionsOf(call(params))).toBeUndefined();
   });
 
   it('have one reading: escaped keys and duplicate _meta members are rebuilt', () => {
     const key = prefer.replace('dev', '\\u0064ev');
-    expect(wishesOf(call(`{"_meta":{${key}}}`))).toBe(`{${prefer}}`);
-    expect(wishesOf(call(`{"_meta":{"a":1},"_meta":{${prefer}}}`))).toBe(`{${prefer}}`);
-    expect(wishesOf(call(`{"_meta":{${prefer}},"_meta":{"a":1}}`))).toBeUndefined();
-    expect(wishesOf(call(`{"_meta":{${prefer}}},"params":{}`))).toBeUndefined();
+    expect(optionsOf(call(`{"_meta":{${key}}}`))).toBe(`{${prefer}}`);
+    expect(optionsOf(call(`{"_meta":{"a":1},"_meta":{${prefer}}}`))).toBe(`{${prefer}}`);
+    expect(optionsOf(call(`{"_meta":{${prefer}},"_meta":{"a":1}}`))).toBeUndefined();
+    expect(optionsOf(call(`{"_meta":{${prefer}}},"params":{}`))).toBeUndefined();
   });
 
   it('are found among any other members, in any position', () => {
@@ -156,10 +156,12 @@ describe('callOptions', () => {
     );
     const metas = fc
       .tuple(others, fc.boolean())
-      .chain(([members, wishing]) => objectText(wishing ? [...members, prefer] : members));
+      .chain(([members, hasOptions]) => objectText(hasOptions ? [...members, prefer] : members));
     fc.assert(
       fc.property(metas, (meta) => {
-        expect(wishesOf(call(`{"name":"a","_meta":${meta}}`))).toBe(meta.includes(prefer) ? meta : undefined);
+        expect(optionsOf(call(`{"name":"a","_meta":${meta}}`))).toBe(
+          meta.includes(prefer) ? meta : undefined,
+        );
       }),
     );
   });
@@ -206,8 +208,8 @@ describe('an ambiguous message', () => {
     ['an escaped id', '{"jsonrpc":"2.0","id":1,"method":"m","\\u0069d":2}', { id: 2 }],
     ['two methods', '{"jsonrpc":"2.0","id":1,"method":"m","method":"n"}', { method: 'n' }],
     ['two names', call('{"name":"a","name":"b"}'), { name: { value: 'b' } }],
-    ['a name after none', call('{"name":1,"name":"b"}'), { name: { value: 'b' } }],
-    ['a name before none', call('{"name":"a","name":1}'), { name: undefined }],
+    ['a name after a number', call('{"name":1,"name":"b"}'), { name: { value: 'b' } }],
+    ['a name before a number', call('{"name":"a","name":1}'), { name: undefined }],
     ['an escaped name', call('{"name":"a","na\\u006de":"b"}'), { name: { value: 'b' } }],
     ['two params', call('{"name":"a"},"params":{"name":"b"}'), { name: { value: 'b' } }],
     ['two URIs', call('{"uri":"a:1","uri":"a:2"}'), { uri: { value: 'a:2' } }],
@@ -218,7 +220,7 @@ describe('an ambiguous message', () => {
       call('{"ref":{"name":"a","n\\u0061me":"b"}}'),
       { reference: { name: { value: 'b' } } },
     ],
-    ['a ref that is none', call('{"ref":{"name":"a"},"ref":5}'), { reference: { name: undefined } }],
+    ['an invalid ref', call('{"ref":{"name":"a"},"ref":5}'), { reference: { name: undefined } }],
   ])('is rebuilt to have one reading: %s', (_what, text, expected) => {
     const message = read(text);
     expect(message).toMatchObject(expected);

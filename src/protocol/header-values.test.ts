@@ -63,7 +63,7 @@ describe('the text of a header', () => {
   it.each([
     ['too short', '=?base64?YQ=?='],
     ['without padding', '=?base64?YQ?='],
-    ['of the alphabet for URLs', '=?base64?_-_-?='],
+    ['in the URL alphabet', '=?base64?_-_-?='],
     ['with blanks', '=?base64?Y Q==?='],
     ['that is not UTF-8', '=?base64?/w==?='],
     ['of a lone surrogate', '=?base64?7aCA?='],

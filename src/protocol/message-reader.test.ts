@@ -36,14 +36,14 @@ describe('a large message', () => {
   });
 
   it.each([
-    ['a list in place of an object', '{"a":[}'],
-    ['no comma', `["${long}" 1]`],
-    ['a comma too many', `["${long}",]`],
-    ['no colon', `{"a" 1}`],
-    ['no key', `{"${long}":1,}`],
+    ['an array instead of an object', '{"a":[}'],
+    ['a missing comma', `["${long}" 1]`],
+    ['an extra comma', `["${long}",]`],
+    ['a missing colon', `{"a" 1}`],
+    ['a missing key', `{"${long}":1,}`],
     ['a control character', `"${long}\n"`],
-    ['an end too early', `["${long}`],
-    ['nested too deep', `${'['.repeat(600)}${']'.repeat(600)}`],
+    ['an early end', `["${long}`],
+    ['too deep nesting', `${'['.repeat(600)}${']'.repeat(600)}`],
   ])('is rejected with %s', async (_, args) => {
     expect(await readLarge(call(args))).toContain('not valid JSON');
     expect(read(call(args))).toContain('not valid JSON');

@@ -32,8 +32,8 @@ describe('arguments sent as headers', () => {
     ['a condition', { if: object({ a: marked('A') }) }],
     ['a definition', { $defs: { a: marked('A') } }],
     ['a pattern', { patternProperties: { '^a': marked('A') } }],
-    ['whatever else there is', { additionalProperties: marked('A') }],
-    ['something below that', { additionalProperties: object({ a: marked('A') }) }],
+    ['an additional property', { additionalProperties: marked('A') }],
+    ['a member of an additional property', { additionalProperties: object({ a: marked('A') }) }],
   ])('cannot be %s', (_what, schema) => {
     expect(parameterHeaders(schema)).toEqual({ problem: expect.stringContaining('cannot have a header') });
   });
@@ -112,7 +112,7 @@ describe('headers that repeat arguments', () => {
   it.each([
     ['missing', {}],
     ['another text', { 'mcp-param-text': 'b' }],
-    ['no base64', { 'mcp-param-text': '=?base64?!?=' }],
+    ['invalid base64', { 'mcp-param-text': '=?base64?!?=' }],
     ['sent twice', { 'mcp-param-text': ['a', 'a'] }],
   ])('are invalid if one is %s', (_what, headers) => {
     expect(parameterHeaderProblem(declared, { text: 'a' }, headers)).toContain('mcp-param-text');

@@ -55,7 +55,7 @@ it('restores the offer of a server exactly, once', async () => {
   expect(next.restore('p', config)).toBeUndefined();
 });
 
-it('has no offer for a server with another command, or of another project', async () => {
+it('has no offer for a server with another transport, or of another project', async () => {
   const { offers, rows } = open();
   offers.update(serverWith({ name: 'add' }));
   await offers.close();

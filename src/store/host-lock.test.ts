@@ -9,9 +9,9 @@ import { HostLock } from './host-lock.ts';
 import type { Store } from './store.ts';
 
 function host(store: Store) {
-  const told = new Inbox<boolean>();
-  const stop = store.contendForHost((isHost) => told.add(isHost));
-  return { told, stop, becomes: (isHost: boolean) => told.next((each) => each === isHost) };
+  const roles = new Inbox<boolean>();
+  const stop = store.contendForHost((isHost) => roles.add(isHost));
+  return { roles, stop, becomes: (isHost: boolean) => roles.next((each) => each === isHost) };
 }
 
 describe('of the processes on one database', () => {
@@ -20,20 +20,20 @@ describe('of the processes on one database', () => {
     await using first = await openTestStore({ url: database.url });
     await using second = await openTestStore({ url: database.socketUrl });
     const one = host(first);
-    await one.told.first((isHost) => isHost);
+    await one.roles.first((isHost) => isHost);
     const other = host(second);
     const third = host(second);
     one.stop();
     // The database decides which waiting process is next.
-    await Promise.race([other.told.first(Boolean), third.told.first(Boolean)]);
+    await Promise.race([other.roles.first(Boolean), third.roles.first(Boolean)]);
     // Processes that ask while it is taken are notified that another one hosts.
-    const chosen = ({ told }: typeof one) => told.items.filter(Boolean).length;
+    const chosen = ({ roles }: typeof one) => roles.items.filter(Boolean).length;
     const [next, last] = chosen(other) > 0 ? [other, third] : [third, other];
     expect([one, next, last].map(chosen)).toEqual([1, 1, 0]);
     next.stop();
-    await last.told.first(Boolean);
+    await last.roles.first(Boolean);
     expect([one, next, last].map(chosen)).toEqual([1, 1, 1]);
-    expect(one.told.items).toEqual([true]);
+    expect(one.roles.items).toEqual([true]);
   });
 
   it('one hosts, and another takes over when it is closed', async () => {
@@ -41,11 +41,11 @@ describe('of the processes on one database', () => {
     const first = await openTestStore({ url: database.url });
     await using second = await openTestStore({ url: database.url });
     const one = host(first);
-    await one.told.first(Boolean);
+    await one.roles.first(Boolean);
     const other = host(second);
     await first[Symbol.asyncDispose]();
-    await other.told.first(Boolean);
-    expect(one.told.items).toEqual([true]);
+    await other.roles.first(Boolean);
+    expect(one.roles.items).toEqual([true]);
   });
 
   it('another takes over when the host loses its connection and queues again', async () => {
@@ -54,53 +54,53 @@ describe('of the processes on one database', () => {
     await using first = await openTestStore({ url: proxy.url });
     await using second = await openTestStore({ url: database.url });
     const one = host(first);
-    await one.told.first(Boolean);
+    await one.roles.first(Boolean);
     const other = host(second);
     const lost = one.becomes(false);
     proxy.cut();
     await lost;
-    await other.told.first(Boolean);
+    await other.roles.first(Boolean);
     proxy.restore();
     await expect.poll(() => first.isConnected).toBe(true);
     other.stop();
     await one.becomes(true);
-    expect(one.told.items).toEqual([true, false, true]);
-    expect(other.told.items).toEqual([true]);
+    expect(one.roles.items).toEqual([true, false, true]);
+    expect(other.roles.items).toEqual([true]);
   });
 
   it('one disconnected by an administrator hosts again if no other does', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const one = host(store);
-    await one.told.first(Boolean);
+    await one.roles.first(Boolean);
     const again = one.becomes(true);
     await administer(
       `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database =
         (SELECT oid FROM pg_database WHERE datname = '${database.name}')`,
     );
     await again;
-    expect(one.told.items).toEqual([true, false, true]);
+    expect(one.roles.items).toEqual([true, false, true]);
   });
 
   it('one with a silent connection does not host', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
-    const told = new Inbox<boolean>();
-    const lock = new HostLock(addressOf(proxy.url), (isHost) => told.add(isHost), 10);
+    const roles = new Inbox<boolean>();
+    const lock = new HostLock(addressOf(proxy.url), (isHost) => roles.add(isHost), 10);
     lock.start();
-    await told.first(Boolean);
+    await roles.first(Boolean);
     proxy.freeze();
-    await told.first((isHost) => !isHost);
+    await roles.first((isHost) => !isHost);
     proxy.restore();
-    await told.several(2, Boolean);
-    expect(told.items).toEqual([true, false, true]);
+    await roles.several(2, Boolean);
+    expect(roles.items).toEqual([true, false, true]);
     await lock.release();
   });
 
   it('the host does not block others', async () => {
     await using store = await openTestStore();
     const one = host(store);
-    await one.told.first(Boolean);
+    await one.roles.first(Boolean);
     const { project } = (await store.projects.all())[0]!;
     expect(await store.secrets.put(project.id, 'TOKEN', 'sesame')).toEqual({ created: true });
     expect(await store.secrets.rotate()).toMatchObject({ rotated: 1 });
@@ -127,7 +127,7 @@ describe('of the processes on one database', () => {
     const one = host(store);
     one.stop();
     const other = host(store);
-    await other.told.first(Boolean);
-    expect(one.told.items).toEqual([]);
+    await other.roles.first(Boolean);
+    expect(one.roles.items).toEqual([]);
   });
 });

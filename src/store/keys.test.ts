@@ -46,7 +46,7 @@ describe('a key as text', () => {
     ['empty', ''],
     ['a password', 'correct horse battery staple'],
     ['not hex', 'g'.repeat(64)],
-    ['bits that do not count', `${'A'.repeat(42)}B`],
+    ['unused bits', `${'A'.repeat(42)}B`],
   ])('is invalid if it is %s', (_what, text) => {
     expect(parseKey(text)).toBe(undefined);
   });

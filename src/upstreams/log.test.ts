@@ -10,7 +10,7 @@ afterEach(() => void vi.useRealTimers());
 
 function record() {
   const lines: string[] = [];
-  const log = new FailureLog('calls', (told) => lines.push(told));
+  const log = new FailureLog('calls', (text) => lines.push(text));
   const fail = (times: number) => {
     for (let call = 0; call < times; call++) log.add(error);
     return lines.splice(0);

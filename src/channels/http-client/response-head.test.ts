@@ -24,13 +24,13 @@ describe('the head of a response', () => {
 
   const length = 'content-length: 0\r\n';
   it.each([
-    ['nothing is said', `${length}x: y`, 3_000],
-    ['the server gives a time', `${length}Keep-Alive: timeout=5`, 3_000],
-    ['the server gives a long time', `${length}keep-alive: timeout=600, max=100`, 30_000],
-    ['the server gives a time last', `${length}keep-alive: max=100, timeout=11`, 9_000],
-    ['the server gives no time', `${length}keep-alive: timeout=2`, 0],
+    ['no header', `${length}x: y`, 3_000],
+    ['a timeout', `${length}Keep-Alive: timeout=5`, 3_000],
+    ['a long timeout', `${length}keep-alive: timeout=600, max=100`, 30_000],
+    ['a timeout as last parameter', `${length}keep-alive: max=100, timeout=11`, 9_000],
+    ['a timeout that is too short', `${length}keep-alive: timeout=2`, 0],
     ['the server closes', `${length}Connection: Close`, 0],
-    ['the server closes among other things', `${length}connection: x, close`, 0],
+    ['the server closes, in a list of options', `${length}connection: x, close`, 0],
     ['the body ends with the connection', 'x: y', 0],
     ['both a length and chunks are given', `${length}transfer-encoding: chunked`, 0],
     ['chunks are given', 'transfer-encoding: chunked', 3_000],

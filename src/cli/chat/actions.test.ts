@@ -9,10 +9,10 @@ const done = { run_id: '1', text: 'Done.', stop_reason: 'end', steps: 2, message
 
 /** A stream of events; null truncates it. */
 const events =
-  (...told: ([string, object] | null)[]) =>
+  (...sent: ([string, object] | null)[]) =>
   (response: ServerResponse) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    for (const event of told) {
+    for (const event of sent) {
       if (event === null) response.destroy();
       else response.write(`event: ${event[0]}\ndata: ${JSON.stringify(event[1])}\n\n`);
     }

@@ -141,8 +141,8 @@ describe('serverChanges', () => {
 
   it.each<[string, object, string]>([
     ['nothing', {}, 'Nothing to change'],
-    ['what is so already', { env: { LEVEL: 'info' } }, 'Nothing to change'],
-    ['what cannot be unset', { unset: ['command'] }, '"command" cannot be unset'],
+    ['a change without effect', { env: { LEVEL: 'info' } }, 'Nothing to change'],
+    ['an option that cannot be unset', { unset: ['command'] }, '"command" cannot be unset'],
     ['a variable without a name', { unset: ['env.'] }, '"env." cannot be unset'],
     ['a header for a command', { header: { a: 'b' } }, '--header is only for'],
   ])('rejects %s', (_what, flags, reason) => {

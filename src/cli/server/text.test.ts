@@ -18,19 +18,19 @@ const limping = {
 
 describe('serverNotes', () => {
   it.each<[string, Partial<ServerView>, string]>([
-    ['nothing where all is well', {}, ''],
+    ['no notes for a healthy server', {}, ''],
     ['the reason', { state: 'failed', error: 'it exited' }, 'it exited'],
     [
-      'the next try',
+      'the next retry',
       { state: 'backing_off', error: 'it exited', next_try: afterNoon(12_000) },
       'it exited · next try in 12 s',
     ],
-    ['what is left out', { warning: 'its tools are cut\nat 5' }, 'its tools are cut at 5'],
+    ['the items left out', { warning: 'its tools are cut\nat 5' }, 'its tools are cut at 5'],
     ['how many replicas are ready', { replicas: [...limping.replicas] }, '2 of 3 replicas ready'],
-    ['what runs and what waits', { in_flight: 4, queued: 2 }, '4 running, 2 waiting'],
-    ['what runs, where nothing waits', { in_flight: 4 }, '4 running'],
+    ['running and queued calls', { in_flight: 4, queued: 2 }, '4 running, 2 waiting'],
+    ['running calls without queued ones', { in_flight: 4 }, '4 running'],
     [
-      'all of it',
+      'all notes together',
       {
         replicas: [...limping.replicas],
         in_flight: 1,
@@ -63,21 +63,21 @@ describe('serverNotes', () => {
 
 describe('eventNotes', () => {
   it.each<[string, Partial<ServerView>, string]>([
-    ['what a ready server offers', {}, '3 tools, 2 resources, 1 prompt'],
-    ['that an idle one starts', { state: 'idle', tool_count: null }, 'starts on first use'],
+    ['the offer of a ready server', {}, '3 tools, 2 resources, 1 prompt'],
+    ['how an idle server starts', { state: 'idle', tool_count: null }, 'starts on first use'],
     [
-      'that one starts after others',
+      'that a server starts after others',
       { state: 'idle', tool_count: null, startup: 'sequential' },
       'starts in its turn',
     ],
-    ['that one rests', { state: 'idle' }, 'starts on next use'],
-    ['nothing of why one is started again', { state: 'starting', error: 'it exited' }, ''],
+    ['how an idle server with known tools starts', { state: 'idle' }, 'starts on next use'],
+    ['no reason for a server that starts again', { state: 'starting', error: 'it exited' }, ''],
     [
-      'why and until when it waits',
+      'the reason and the end of a delay',
       { state: 'breaker_open', error: 'refused', next_try: afterNoon(60_000) },
       'refused · next try in 60 s',
     ],
-    ['how many replicas are left', { ...limping, replicas: [...limping.replicas] }, '2 of 3 replicas ready'],
+    ['the remaining replicas', { ...limping, replicas: [...limping.replicas] }, '2 of 3 replicas ready'],
   ])('shows %s', (_what, server, notes) => {
     expect(eventNotes(eventOf(server))).toBe(notes);
   });

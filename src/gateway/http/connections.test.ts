@@ -23,7 +23,7 @@ function open() {
 }
 
 it.each([
-  ['a whole answer', (response: ServerResponse) => void response.end(Buffer.alloc(ANSWER_BYTES))],
+  ['a whole response', (response: ServerResponse) => void response.end(Buffer.alloc(ANSWER_BYTES))],
   ['a stream', (response: ServerResponse) => void response.write(Buffer.alloc(ANSWER_BYTES))],
 ])('a client that does not read %s is disconnected', async (_what, answer) => {
   const { server, connections } = open();

@@ -24,10 +24,10 @@ describe('the headers of a request', () => {
 
   it.each([
     ['is missing', 'echo', undefined],
-    ['says something else', 'echo', 'Echo'],
-    ['says more', 'echo', 'echo, echo'],
-    ['is no base64', 'echo', '=?base64?!?='],
-    ['means something else than its letters', '=?base64?YQ==?=', '=?base64?YQ==?='],
+    ['differs', 'echo', 'Echo'],
+    ['contains more', 'echo', 'echo, echo'],
+    ['is not base64', 'echo', '=?base64?!?='],
+    ['decodes to another value', '=?base64?YQ==?=', '=?base64?YQ==?='],
   ])('are rejected if one %s', (_how, name, header) => {
     expect(() => check(name, { 'mcp-name': header })).toThrow('Headers and message disagree');
   });
