@@ -4,9 +4,8 @@ import type { Router } from './http/router.ts';
 import type { Services } from './services.ts';
 
 export interface Api {
-  /** Handles a request below /api/. */
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Responds to a request that was rejected before. */
+  /** Responds to a request that the caller rejects. */
   refuse(
     request: IncomingMessage,
     response: ServerResponse,
@@ -18,8 +17,8 @@ export interface Api {
 }
 
 /**
- * The REST API. Its modules are loaded with the first request: most processes get none.
- * `onFault` gets errors that clients must not see.
+ * The REST API. Its modules load with the first request, because most processes get none. `onFault` gets errors that
+ * clients must not see.
  */
 export function createApi(services: Services, onFault: (thrown: unknown) => void = () => {}): Api {
   let router: Router | undefined;

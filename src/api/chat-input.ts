@@ -11,22 +11,20 @@ export const newChat = fields({
   input: longText
     .min(1, 'must not be empty')
     .optional()
-    .describe('What is asked: the last message of the user, behind `messages` where there are some'),
+    .describe('The user message to respond to; follows `messages` if both are given'),
   messages: listOf('messages', chatMessage).min(1, 'must not be empty').optional(),
-  model: text(256, 1)
-    .optional()
-    .describe('The name of a Claude model; else that of the setting `chat.model`'),
-  system: longText.optional().describe('How the model is to behave'),
+  model: text(256, 1).optional().describe('The name of a Claude model; defaults to the setting `chat.model`'),
+  system: longText.optional().describe('The system prompt'),
   tools: listOf('names', text(256, 1))
     .optional()
-    .describe('The tools that may be used, by what clients call them, or by patterns with `*`; else all'),
-  max_steps: integer(1, 1_000).optional().describe('How many turns the model may have; else 50'),
-  max_tokens: integer(1, 1_000_000).optional().describe('How long each turn may be; else 16000'),
-  api_key_secret: secretName.optional().describe(`The secret with the API key; else ${DEFAULT_SECRET}`),
+    .describe('The tools that the model may use, by listed name or by pattern with `*`; all by default'),
+  max_steps: integer(1, 1_000).optional().describe('The maximum number of turns of the model; 50 by default'),
+  max_tokens: integer(1, 1_000_000).optional().describe('The maximum tokens per turn; 16000 by default'),
+  api_key_secret: secretName.optional().describe(`The secret with the API key; default: ${DEFAULT_SECRET}`),
   stream: flag
     .optional()
     .describe(
-      'As Server-Sent Events: `run`, `text`, `tool_start`, `tool_end`, `step`, then `done` with the answer, or `error`',
+      'Whether to respond with Server-Sent Events: `run`, `text`, `tool_start`, `tool_end`, `step`, then `done` with the response, or `error`',
     ),
 }).superRefine(({ input, messages }, context) => {
   if (input === undefined && messages?.at(-1)?.role !== 'user') {
@@ -37,7 +35,6 @@ export const newChat = fields({
 
 const lastMustBeUser = 'must end with a message of the user, or input must be there';
 
-/** What is asked of a model, with the tools of a project. */
 export interface NewChat {
   messages: ChatMessage[];
   model: string | undefined;
@@ -48,7 +45,6 @@ export interface NewChat {
   apiKeySecret: string;
 }
 
-/** Of a request's body. */
 export function readChat(body: string): { chat: NewChat; isStream: boolean } {
   const { input, messages = [], ...rest } = readToolBody(newChat, body);
   const last = input === undefined ? [] : [{ role: 'user' as const, content: input }];
@@ -66,7 +62,7 @@ export function readChat(body: string): { chat: NewChat; isStream: boolean } {
   };
 }
 
-/** Of a query, where everything is text. */
+/** Query values are strings. */
 export const runQuery = fields({
   limit: z
     .string()

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { fields, flag, text } from '../config/fields.ts';
 
-/** Conversations in requests and responses: the format is the same, so that a response can be continued. */
+/** Requests and responses share this format, so that a response can be continued. */
 
-/** Results of tools may hold characters that other texts must not. */
+/** Tool results may contain characters that other texts must not. */
 const anyText = z.string({ error: 'must be a string' });
-const callId = text(256, 1).describe('The id that the model gave it');
+const callId = text(256, 1).describe('The id that the model assigned');
 const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/, 'must be base64');
 
 const textPart = fields({ type: z.literal('text'), text: anyText });
@@ -28,7 +28,7 @@ const toolResult = fields({
   is_error: flag,
 });
 
-/** A plain text stands for a list with one text. */
+/** A string is short for a list with one text. */
 const content = <Part extends z.ZodType>(part: Part) =>
   z.union([anyText, z.array(part).min(1)], {
     error: 'must be a text, or a list of parts that this role can have',

@@ -7,7 +7,6 @@ import type { ChatEvent, ChatView, ToolCallView } from './chat-views.ts';
 type Part = Exclude<ChatMessage['content'], string>[number];
 type ToolResult = Extract<Part, { type: 'tool_result' }>;
 
-/** The messages of a request, as agents take them. */
 export function agentMessages(messages: readonly ChatMessage[]): AgentMessage[] {
   return messages.map((message): AgentMessage => {
     if (typeof message.content === 'string') {
@@ -30,7 +29,7 @@ export function chatViewOf(runId: string, result: ChatResult): ChatView {
   };
 }
 
-/** Undefined for events that streams do not have. */
+/** Undefined for events that are not streamed. */
 export function chatEventOf(event: AgentEvent): ChatEvent | undefined {
   switch (event.type) {
     case 'text':

@@ -2,8 +2,6 @@ import { z } from 'zod';
 import { chatMessage } from './chat-messages.ts';
 import { callView } from './views.ts';
 
-/** The responses for chats and runs. */
-
 const time = z.iso.datetime();
 const id = z.uuid();
 const count = z.int().min(0);
@@ -20,13 +18,13 @@ const stopReason = z
   .describe('`length`: a turn reached its token limit; `step_limit`: the model wanted more turns');
 
 export const toolCallView = z.object({
-  id: z.string().describe('The id that the model gave it'),
-  step: z.int().min(1).describe('The turn of the model that made it'),
+  id: z.string().describe('The id that the model assigned'),
+  step: z.int().min(1).describe('The turn of the model that made the call'),
   name: z.string(),
   server: z.string().nullable().describe('null if there is no such tool'),
   input: z.record(z.string(), z.unknown()),
   is_error: z.boolean(),
-  text: z.string().describe('The text of the result that the model got'),
+  text: z.string().describe('The text of the result that the model received'),
   duration_ms: z.number().min(0),
 });
 
@@ -51,8 +49,8 @@ export const runView = z.object({
     .describe('The name of an agent outside Switchboard; null for a chat of Switchboard'),
   model: z.string(),
   system: z.string().nullable(),
-  tools: z.array(z.string()).nullable().describe('The tools that it was allowed to use; null means all'),
-  input: z.string().describe('The last message of the user'),
+  tools: z.array(z.string()).nullable().describe('The tools that the run was allowed to use; null means all'),
+  input: z.string().describe('The last user message'),
   output: z.string().nullable().describe('The last text of the model'),
   stop_reason: stopReason.nullable(),
   steps: count,
@@ -89,7 +87,6 @@ export type RunView = z.infer<typeof runView>;
 export type RunList = z.infer<typeof runList>;
 export type RunDetails = z.infer<typeof runDetails>;
 
-/** The events of a chat in progress, by type. */
 export type ChatEvent =
   | { type: 'text'; data: { step: number; text: string } }
   | { type: 'tool_start'; data: Pick<ToolCallView, 'id' | 'step' | 'name' | 'server' | 'input'> }

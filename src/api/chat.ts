@@ -16,7 +16,7 @@ const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 export const chatRoutes: Route[] = [
   route('POST', '/projects/:project/chat', {
     operationId: 'chat',
-    summary: 'Ask a model that may use the tools of the project',
+    summary: 'Send a message to a model that can use the tools of the project',
     body: newChat,
     read: readChat,
     isStream: 'on demand',
@@ -30,7 +30,7 @@ export const chatRoutes: Route[] = [
   }),
 ];
 
-/** Sends the events of a chat. A client that disconnects, or does not read, cancels it. */
+/** Cancels the chat if the client disconnects or stops reading. */
 function streamChat(run: ChatRun, response: ServerResponse, signal: AbortSignal): void {
   const stream = new EventStream(MAX_UNREAD_BYTES);
   stream.begin(response, eventBytes('run', { run_id: run.id }));

@@ -4,7 +4,7 @@ import { type HostedCall, hostedCall } from './hosted-input.ts';
 import { parseObject } from './http/body.ts';
 import { check, invalidInput } from './http/check.ts';
 
-/** Parses a call. Its `params` stay as they were sent, to the last digit. */
+/** Keeps the text of `params`, because JSON.parse would round large numbers. */
 export function readCall(text: string): HostedCall {
   const { method, params, timeout_ms } = check(hostedCall, parseObject(text));
   return {
@@ -14,7 +14,7 @@ export function readCall(text: string): HostedCall {
   };
 }
 
-/** The text of a value of the outermost object. Of a repeated key the last one counts, as in JSON.parse. */
+/** The source text of a top-level value. As in JSON.parse, the last duplicate key counts. */
 function textOf(wanted: string, text: string): string {
   const bytes = Buffer.from(text);
   const scanner = new JsonScanner(bytes);
@@ -26,14 +26,14 @@ function textOf(wanted: string, text: string): string {
       if (key === wanted) found = value;
     });
   } catch (error) {
-    // The text is valid JSON, so it is nested too deep.
+    // The text is valid JSON, so it is nested too deeply.
     if (!(error instanceof JsonSyntaxError)) throw error;
     throw invalidInput([{ path: [wanted], message: 'is nested too deep' }]);
   }
   return bytes.toString('utf8', found!.start, found!.end);
 }
 
-/** Switchboard does the handshake, and a notification gets no response. */
+/** Switchboard performs the handshake, and a notification has no response. */
 export function rejectReserved(method: string): void {
   if (method !== 'initialize' && !method.startsWith('notifications/')) return;
   const why =

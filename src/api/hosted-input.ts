@@ -15,8 +15,6 @@ import {
 import type { LimitsInput } from '../config/limits.ts';
 import { defined } from './defined.ts';
 
-/** Hosted servers in requests. */
-
 const DEFAULT_PROJECT = 'default';
 
 const { host_port: _stored, ...storedFields } = hostedFields;
@@ -28,12 +26,12 @@ const requestFields = {
     })
     .nullable()
     .optional()
-    .describe('The port inside that it serves on; `host` is where it is published on 127.0.0.1'),
+    .describe('The port inside the instance; `host` is the published port on 127.0.0.1'),
 };
 
 const newBody = fields({
   name: hostedName,
-  project_id: text(128, 1).optional().describe('An id or a name; "default" by default'),
+  project_id: text(128, 1).optional().describe('The id or name of the project; "default" by default'),
   enabled: flag.optional(),
   ...requestFields,
   environment: environment.optional(),
@@ -46,7 +44,6 @@ export const newHosted = newBody.superRefine((body, context) => {
   }
 });
 
-/** A known field that cannot be changed. */
 const fixed = (why: string) => z.never({ error: `cannot be changed: ${why}` }).optional();
 
 export const hostedChanges = fields({
@@ -57,34 +54,32 @@ export const hostedChanges = fields({
   environment: environmentChanges.optional(),
   resource_limits: limitFields
     .optional()
-    .describe('Limits that are not named do not change; null is the default'),
+    .describe('Limits that are not listed do not change; null restores the default'),
 }).describe('Fields that are not sent do not change. The name is fixed: volumes are named after it');
 
-/** Of a query, where everything is text. */
-export const hostedQuery = fields({ project: text(128, 1).optional().describe('An id or a name') });
+export const hostedQuery = fields({ project: text(128, 1).optional().describe('A project id or name') });
 
 export const removalQuery = fields({
-  volumes: oneOf(['keep', 'delete']).default('keep').describe('Whether its volumes are deleted too'),
+  volumes: oneOf(['keep', 'delete']).default('keep').describe('Whether to delete its volumes too'),
   project: text(128, 1)
     .default(DEFAULT_PROJECT)
-    .describe('An id or a name: the project of the volumes, if the server is already removed'),
+    .describe('The id or name of the project that has the volumes, if the server was already removed'),
 });
 
 export const logQuery = fields({
   follow: z
     .stringbool({ truthy: ['1', 'true'], falsy: ['0', 'false'], case: 'sensitive', error: 'must be 1 or 0' })
     .default(false)
-    .describe('As Server-Sent Events that continue with new lines: an event `line` for each'),
+    .describe('Whether to stream the lines, then new ones, as Server-Sent Events of type `line`'),
 });
 
-/** `params` is for the server to check. */
+/** The server validates `params`. */
 export const hostedCall = fields({
-  method: text(1_024, 1).describe('Of MCP, such as tools/call'),
+  method: text(1_024, 1).describe('An MCP method, such as tools/call'),
   params: z.looseObject({}, { error: 'must be an object' }).optional(),
   timeout_ms: timeout.optional(),
 });
 
-/** All that can be changed of a hosted server. */
 export interface HostedSettings {
   enabled: boolean;
   resource_limits: HostedLimits;
@@ -97,10 +92,10 @@ export interface NewHosted extends HostedSettings {
   project: string;
 }
 
-/** Fields that are missing do not change. */
+/** Missing fields do not change. */
 export interface HostedChanges {
   enabled?: boolean;
-  /** null is the default. */
+  /** null restores the default. */
   resource_limits?: LimitsInput;
   config: Partial<Omit<HostedConfig, 'environment'>> & {
     /** null removes a variable. */
@@ -110,9 +105,9 @@ export interface HostedChanges {
 
 export interface HostedCall {
   method: string;
-  /** As it was sent. */
+  /** The original text. */
   paramsText: string | undefined;
-  /** Undefined is the default of hosted servers. */
+  /** Undefined uses the default of hosted servers. */
   timeoutMs: number | undefined;
 }
 
@@ -133,7 +128,7 @@ export function hostedChangesOf(body: z.infer<typeof hostedChanges>): HostedChan
   };
 }
 
-/** One value in requests, two fields in the database. */
+/** One field in requests, two in the database. */
 function portsOf(
   port: NonNullable<z.infer<typeof hostedChanges>['port']> | null,
 ): Pick<HostedConfig, 'port' | 'host_port'> {

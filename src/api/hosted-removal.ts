@@ -11,7 +11,7 @@ function findAll(hosting: Hosting, idOrName: string): RegisteredServer[] {
   return byId === undefined ? all.filter(({ row }) => row.name === idOrName) : [byId];
 }
 
-/** By its id, or by its name if no other project has a hosted server of that name. */
+/** Finds a server by id, or by name if the name is unique across projects. */
 export function findHosted(
   services: Services,
   idOrName: string,
@@ -50,7 +50,7 @@ export async function removeHosted(
   await supervisor?.removeVolumes(id).catch((error: unknown) => Promise.reject(volumesLeft(row, error)));
 }
 
-/** Volumes outlive their server, and belong to its name. */
+/** Volumes outlive their server, and are identified by its name. */
 async function removeLeftVolumes(hosting: Hosting, { id, name }: LiveProject, server: string): Promise<void> {
   const removed = await hosting.removeOrphanedVolumes({ name: server, project: id });
   if (removed.length > 0) return;
@@ -60,7 +60,7 @@ async function removeLeftVolumes(hosting: Hosting, { id, name }: LiveProject, se
   );
 }
 
-/** Thrown before anything is removed: afterwards nothing would lead to the volumes. */
+/** Thrown before the removal: afterwards the volumes could not be found through the server. */
 function volumesUnavailable({ id, name, mcp_config }: WorkspaceRow, why: string): SwitchboardError {
   return new SwitchboardError(
     'conflict',
@@ -69,7 +69,7 @@ function volumesUnavailable({ id, name, mcp_config }: WorkspaceRow, why: string)
   );
 }
 
-/** The server is gone: its volumes can only be found by its name. */
+/** The server is removed, so its volumes can only be found by its name. */
 function volumesLeft({ name }: WorkspaceRow, error: unknown): SwitchboardError {
   const { code, message, data } = asSwitchboardError(error);
   return new SwitchboardError(

@@ -63,7 +63,7 @@ export function hostedViewOf(
   };
 }
 
-/** From the supervisor in the process that hosts, from the row elsewhere. */
+/** The hosting process asks its supervisor; others read the row. */
 function statusOf(row: RegisteredServer['row'], known: StatusReport | undefined) {
   if (known !== undefined) {
     const { status, reason = null, provider = null, instanceId = null, url = null, history } = known;

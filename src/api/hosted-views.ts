@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { providers, restartPolicies } from '../config/choices.ts';
 import { movedSecrets } from './views.ts';
 
-/** Hosted servers in responses. The values of their environment are never shown. */
+/** The values of environment variables are never shown. */
 
 const time = z.iso.datetime();
 const count = z.int().min(0);
@@ -25,9 +25,9 @@ const limits = z
     cpu: z.string().describe('Cores'),
     memory: z.string(),
     disk: z.string(),
-    pids: z.int().describe('Processes and threads'),
+    pids: z.int().describe('The maximum number of processes and threads'),
   })
-  .describe('The limits of its resources');
+  .describe('Resource limits');
 
 const lastCrash = z.object({
   at: time,
@@ -37,7 +37,7 @@ const lastCrash = z.object({
 });
 
 const usage = z.object({
-  cpu_percent: z.number().min(0).nullable().describe('Of one core, since the last request'),
+  cpu_percent: z.number().min(0).nullable().describe('The percentage of one core, since the last request'),
   memory_bytes: count,
   memory_limit_bytes: count,
   disk_bytes: count.nullable(),
@@ -56,24 +56,24 @@ export const hostedView = z.object({
   environment: z.array(z.string()).describe('Names only: values are never shown'),
   port: z.int().nullable().describe('The port in the instance'),
   host_port: z.int().nullable().describe('The port on 127.0.0.1; if null, see `url`'),
-  path: z.string().describe('The path of MCP on its port'),
+  path: z.string().describe('The path of the MCP endpoint on its port'),
   network: z.boolean(),
   volumes: z.array(z.string()),
   writable_root: z.boolean(),
   resource_limits: limits,
-  provider: provider.nullable().describe('What runs it; null until that is known'),
+  provider: provider.nullable().describe('The provider that runs the server; null until it is known'),
   requested_provider: provider.nullable(),
-  provider_workspace_id: z.string().nullable().describe('Its id at the provider'),
-  lifecycle: z.literal('persistent').describe('It keeps running; there is no other kind'),
+  provider_workspace_id: z.string().nullable().describe('The id of the instance at the provider'),
+  lifecycle: z.literal('persistent').describe('Always `persistent`: the server keeps running'),
   enabled: z.boolean(),
   status: hostedStatus,
   container_status: z
     .enum(['running', 'stopped', 'restarting'])
-    .describe('The status in short: whether it runs, will run soon, or neither'),
+    .describe('A summary of the status: running, about to run, or neither'),
   error: z
     .string()
     .nullable()
-    .describe('Why it is not ready, or why a ready server does not run with its current settings'),
+    .describe('Why the server is not ready, or does not run with its current settings'),
   next_try: time.nullable(),
   uptime_seconds: z.number().min(0).nullable(),
   restart_count: count,
@@ -84,9 +84,9 @@ export const hostedView = z.object({
   volume_names: z
     .array(z.string())
     .nullable()
-    .describe('The names of its volumes at the provider. Only in the response for a single server'),
+    .describe('The names of its volumes at the provider; only in the response for a single server'),
   tool_count: count.nullable(),
-  hosted_here: z.boolean().describe('Whether the process that responds is the one that hosts'),
+  hosted_here: z.boolean().describe('Whether the responding process is the one that hosts servers'),
   version: z.int().min(1).describe('Increases with every change; also the ETag'),
   created_at: time,
   updated_at: time,

@@ -39,7 +39,7 @@ const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
 export const hostedRoutes: Route[] = [
   route('GET', '/mcp/servers', {
     operationId: 'listHosted',
-    summary: 'List the hosted servers, of all projects or of one, with their status',
+    summary: 'List the hosted servers of all projects or of one, with their status',
     query: hostedQuery,
     answers: { 200: hostedList },
     handle({ services, query }) {
@@ -68,7 +68,7 @@ export const hostedRoutes: Route[] = [
   }),
   route('GET', '/mcp/servers/:id', {
     operationId: 'getHosted',
-    summary: 'Get a hosted server with its status and its usage of resources',
+    summary: 'Get a hosted server with its status and resource usage',
     answers: { 200: hostedView },
     async handle({ services, params }) {
       const { hosting, registered, id } = findHosted(services, params.id);
@@ -89,7 +89,7 @@ export const hostedRoutes: Route[] = [
   route('DELETE', '/mcp/servers/:id', {
     operationId: 'removeHosted',
     summary:
-      'Stop and remove a hosted server. Its volumes stay, unless `volumes=delete` is set, now or later with its name',
+      'Stop and remove a hosted server. Its volumes are kept unless `volumes=delete` is set, which can also be sent later with the name of the server',
     query: removalQuery,
     isConditional: true,
     answers: { 204: null },
@@ -102,7 +102,7 @@ export const hostedRoutes: Route[] = [
   route('POST', '/mcp/servers/:id/call', {
     operationId: 'callHosted',
     summary:
-      'Send one MCP request to the server. If the server returns an error, the status depends on its code, and `details.rpc` has the error',
+      'Send one MCP request to the server. If the server returns an error, its code determines the status, and `details.rpc` has the error',
     body: hostedCall,
     read: readCall,
     answers: { 200: hostedResult },
@@ -116,7 +116,7 @@ export const hostedRoutes: Route[] = [
   }),
   route('POST', '/mcp/servers/:id/restart', {
     operationId: 'restartHosted',
-    summary: 'Restart a hosted server, and clear its crashes',
+    summary: 'Restart a hosted server, and clear its crash history',
     answers: { 200: hostedView },
     async handle({ services, params }) {
       const { hosting, id } = findHosted(services, params.id);
@@ -140,7 +140,7 @@ export const hostedRoutes: Route[] = [
   }),
   route('GET', '/mcp/servers/:id/logs', {
     operationId: 'getHostedLog',
-    summary: "Get the last lines of a hosted server's log, and with `follow` those that come after",
+    summary: "Get the last lines of a hosted server's log; with `follow`, also stream new ones",
     query: logQuery,
     isStream: 'on demand',
     answers: { 200: hostedLog },
@@ -173,7 +173,7 @@ async function changeHosted(
     const { row, project } = findHosted(services, id).registered;
     const merged = mergeHosted(row, changes);
     await applyChange(services, project, (store) =>
-      // What was merged holds for this version only.
+      // The merge is only valid for this version.
       store.hosted.change(id, rowOf(merged), ifVersion ?? row.version),
     );
     await hosting.settled();
@@ -182,7 +182,7 @@ async function changeHosted(
   });
 }
 
-/** A hosted server after changes. Throws if its settings contradict each other then. */
+/** Throws if the merged settings contradict each other. */
 function mergeHosted(
   row: Pick<WorkspaceRow, 'enabled' | 'resource_limits' | 'mcp_config'>,
   { enabled = row.enabled, resource_limits = {}, config: changed }: HostedChanges,

@@ -20,7 +20,7 @@ export const importRoutes: Route[] = [
   route('POST', '/projects/:project/import', {
     operationId: 'importServers',
     summary:
-      "Import the servers of another program's configuration file, or of a server.json of the registry",
+      "Import servers from another program's configuration file, or from a server.json of the registry",
     query: importQuery,
     body: importedFile,
     read: (text) => text,
@@ -32,7 +32,7 @@ export const importRoutes: Route[] = [
   }),
 ];
 
-/** `text` is JSON, perhaps with comments. */
+/** `text` is JSON, possibly with comments. */
 async function importServers(
   services: Services,
   project: LiveProject,
@@ -84,7 +84,7 @@ function problemsOf({ settings, ...server }: NewServer): Problem[] {
   return error?.issues.map(({ path, message }) => ({ path: [server.name, ...path], message })) ?? [];
 }
 
-/** Whether the project has the same server: credentials of an imported one have become secrets. */
+/** Compares after credentials of the imported server have become secrets. */
 function hasServer(project: LiveProject, { name, transport, config, settings }: NewServer): boolean {
   const row = project.listed.find((server) => server.name === name)?.row;
   if (row === undefined || row.transport !== transport || row.product_id !== null) return false;
@@ -103,7 +103,7 @@ function movedNotes(project: LiveProject, servers: readonly NewServer[]): string
   });
 }
 
-/** The secrets that are still to be set, unless another note names them. */
+/** The secrets that are not set yet, unless another note names them. */
 function missingSecrets(
   project: LiveProject,
   servers: readonly NewServer[],

@@ -20,27 +20,23 @@ import {
   productServerOf,
 } from './server-input.ts';
 
-/** What requests bring, apart from servers. */
-
 const projectSettings = {
   description: description.optional(),
-  record_payloads: flag
-    .optional()
-    .describe('Whether arguments and results of calls are kept in their records'),
+  record_payloads: flag.optional().describe('Whether call records contain arguments and results'),
   retention_days: integer(1, 36_500)
     .nullable()
     .optional()
-    .describe('How long records of calls are kept; null is for ever'),
+    .describe('How long call records are kept; null means forever'),
   names: oneOf(['model-safe', 'as-is'])
     .optional()
-    .describe('Whether names of tools fit the APIs of all models, or keep their dots and colons'),
+    .describe('Whether tool names fit the APIs of all models, or keep their dots and colons'),
 };
 export const newProject = fields({ name: projectName, ...projectSettings });
 export const projectChanges = fields({ name: projectName.optional(), ...projectSettings });
 
 export const toolSwitch = fields({ enabled: flag });
 
-/** An empty one could not be found in what must not show it, and is a mistake more often than not. */
+/** An empty value cannot be redacted from output, and is usually a mistake. */
 export const secretValue = fields({ value: text(64 * 1024, 1).meta({ writeOnly: true }) });
 
 const listedServers = listOf('servers', productServer).superRefine((servers, context) => {
@@ -68,7 +64,7 @@ const productServers = z.union([listedServers, keyedServers], {
     issue.input === undefined ? 'is missing' : 'must be a list of servers, or an object of servers by name',
 });
 
-/** Other parts of a product have keys of their own, which are kept. */
+/** Unknown keys are kept, because products have other parts. */
 export const productManifest = openFields({
   name: productName,
   version: text(128, 1),
@@ -79,7 +75,7 @@ export const productManifest = openFields({
 export interface NewProduct {
   name: string;
   version: string;
-  /** All of it, as it was sent, but for the servers, which are a list. */
+  /** The manifest as it was sent, except that its servers are a list. */
   manifest: Record<string, unknown>;
   servers: NewServer[];
 }
@@ -96,7 +92,7 @@ export function newProductOf(manifest: z.infer<typeof productManifest>): NewProd
 
 const moment = z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-31T12:00:00Z' });
 
-/** Of a query, where everything is text. */
+/** Query values are strings. */
 export const callQuery = fields({
   server: text(128, 1).optional(),
   tool: text(1_024, 1).optional(),
@@ -112,7 +108,6 @@ export const callQuery = fields({
   cursor: text(1_024, 1).optional(),
 });
 
-/** Which records of calls are asked for. */
 export interface CallFilter extends Omit<z.infer<typeof callQuery>, 'since' | 'until'> {
   since?: Date;
   until?: Date;
@@ -130,10 +125,10 @@ export const importQuery = fields({
   replace: z
     .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive', error: 'must be true or false' })
     .default(false)
-    .describe('Whether servers of the same names are replaced'),
+    .describe('Whether to replace servers with the same names'),
 });
 
-/** Whoever imports it says what is wrong with it: there are many kinds, and comments in some of them. */
+/** Validated by the import, which supports several formats, some with comments. */
 export const importedFile = z
   .looseObject({})
   .describe('A file with `mcpServers` or `servers`, or a server.json of the registry');

@@ -10,7 +10,7 @@ import { installation, type ProductView, productList } from './views.ts';
 export const productRoutes: Route[] = [
   route('GET', '/projects/:project/products', {
     operationId: 'listProducts',
-    summary: 'List the products that are installed in a project',
+    summary: 'List the products installed in a project',
     answers: { 200: productList },
     async handle({ services, project }) {
       const rows = await needDatabase(services).store.products.list(project.id);
@@ -19,7 +19,7 @@ export const productRoutes: Route[] = [
   }),
   route('POST', '/projects/:project/products', {
     operationId: 'installProduct',
-    summary: 'Install a product, or another version of an installed one',
+    summary: 'Install a product, or a different version of an installed one',
     body: productManifest,
     answers: { 200: installation, 201: installation },
     async handle({ services, project, params, body }) {

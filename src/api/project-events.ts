@@ -6,12 +6,11 @@ import type { ServerEvent } from './views.ts';
 export class ProjectEvents {
   private readonly streams = new Map<string, Set<EventStream>>();
 
-  /** How many projects are followed. */
   get projectCount(): number {
     return this.streams.size;
   }
 
-  /** Returns the way to unsubscribe. */
+  /** Returns a function that unsubscribes. */
   subscribe({ id }: { id: string }, stream: EventStream): () => void {
     const streams = this.streams.get(id) ?? new Set();
     this.streams.set(id, streams.add(stream));

@@ -34,7 +34,7 @@ export const projectRoutes: Route[] = [
   }),
   route('PATCH', '/projects/:project', {
     operationId: 'changeProject',
-    summary: 'Change a project; fields that are not sent keep their value',
+    summary: 'Change a project; fields that are not sent do not change',
     body: projectChanges,
     isConditional: true,
     answers: { 200: projectView },

@@ -15,17 +15,17 @@ import { statusView } from './views.ts';
 
 const statusRoute = route('GET', '/status', {
   operationId: 'getStatus',
-  summary: 'The status of Switchboard itself',
+  summary: 'Get the status of Switchboard',
   answers: { 200: statusView },
   handle: ({ services }) => ok(services.status()),
 });
 
 let document: Record<string, unknown> | undefined;
 
-/** The document is built on the first request: most programs never ask for it. */
+/** Built on the first request, because most clients never ask for it. */
 const openapiRoute = route('GET', '/openapi.json', {
   operationId: 'getOpenapi',
-  summary: 'This API as an OpenAPI document',
+  summary: 'Get this API as an OpenAPI document',
   answers: { 200: z.looseObject({}) },
   async handle() {
     const { openapiOf } = await import('./http/openapi.ts');

@@ -1,35 +1,34 @@
 import { z } from 'zod';
 import { fields, integer, listOf, oneOf, text } from '../config/fields.ts';
 
-/** Runs of agents elsewhere, as they tell of them. */
+/** Runs that agents outside Switchboard report. */
 
 const longText = z.string({ error: 'must be a string' });
 const count = integer(0, Number.MAX_SAFE_INTEGER);
-/** A year. */
 const MAX_DURATION_MS = 366 * 24 * 60 * 60 * 1_000;
 const failure = fields({ code: text(256, 1), message: longText });
 
 export const newRun = fields({
-  agent: text(256, 1).describe('What the agent calls itself'),
+  agent: text(256, 1).describe('The name of the agent'),
   model: text(256, 1),
   system: longText.nullable().optional(),
   tools: listOf('names', text(256, 1))
     .nullable()
     .optional()
-    .describe('The tools that it may use, by name or pattern; null is all'),
-  input: longText.describe('What was asked'),
+    .describe('The tools that the agent may use, by name or pattern; null means all'),
+  input: longText.describe('The user message that started the run'),
 });
 
 export const runCalls = fields({
   calls: listOf(
     'calls',
     fields({
-      id: z.uuid({ error: 'must be a uuid' }).describe('One that is sent twice is kept once'),
-      step: integer(1, 1_000_000).describe('The turn of the model that it was made in'),
+      id: z.uuid({ error: 'must be a uuid' }).describe('Sending an id twice records one call'),
+      step: integer(1, 1_000_000).describe('The turn of the model that made the call'),
       tool: text(256, 1),
       server: text(256, 1)
         .nullable()
-        .describe('`native` for a tool of the agent itself; null: there is no such tool'),
+        .describe('`native` for a tool of the agent itself; null if there is no such tool'),
       status: oneOf(['ok', 'tool_error', 'error']),
       input: z.record(z.string(), z.unknown(), { error: 'must be an object' }),
       output: z.unknown().optional(),
@@ -43,8 +42,8 @@ export const runCalls = fields({
 });
 
 export const runChanges = fields({
-  status: oneOf(['completed', 'failed', 'cancelled']).optional().describe('Without it, it goes on'),
-  output: longText.nullable().optional().describe('What the model said last'),
+  status: oneOf(['completed', 'failed', 'cancelled']).optional().describe('Omit while it runs'),
+  output: longText.nullable().optional().describe('The last text of the model'),
   stop_reason: oneOf(['end', 'length', 'refused', 'step_limit']).nullable().optional(),
   steps: count.optional(),
   usage: fields({

@@ -42,7 +42,7 @@ export const runRoutes: Route[] = [
   }),
   route('POST', '/projects/:project/runs', {
     operationId: 'beginRun',
-    summary: 'Report that an agent outside Switchboard begins a run',
+    summary: 'Report the start of a run by an agent outside Switchboard',
     body: newRun,
     read: (text) => readToolBody(newRun, text),
     answers: { 201: begunRun },
@@ -60,7 +60,7 @@ export const runRoutes: Route[] = [
   }),
   route('POST', '/projects/:project/runs/:run/calls', {
     operationId: 'recordRunCalls',
-    summary: 'Report tool calls of such a run that did not go through Switchboard',
+    summary: 'Report tool calls of an agent run that did not go through Switchboard',
     body: runCalls,
     read: (text) => readToolBody(runCalls, text),
     answers: { 204: null },
@@ -75,7 +75,7 @@ export const runRoutes: Route[] = [
   }),
   route('PATCH', '/projects/:project/runs/:run', {
     operationId: 'changeRun',
-    summary: 'Report that such a run is still going on, or how it ended',
+    summary: 'Report that an agent run is still in progress, or how it ended',
     body: runChanges,
     read: (text) => readToolBody(runChanges, text),
     answers: { 204: null },
@@ -94,7 +94,7 @@ export const runRoutes: Route[] = [
   }),
 ];
 
-/** Keeps a run of an agent outside Switchboard alive. Returns the name of the agent. */
+/** Keeps the run from being marked as lost. Returns the name of the agent. */
 async function touchRun(services: Services, project: LiveProject, run: string): Promise<string> {
   const agent = await needDatabase(services).store.runs.touchExternal(project.id, run);
   if (agent === undefined) throw noRun(run, project, ' that an agent has begun and not ended');
@@ -108,7 +108,6 @@ function noRun(id: string, { name }: LiveProject, which: string): SwitchboardErr
   );
 }
 
-/** The record of a call that did not go through Switchboard. */
 function callRecordOf(
   call: AgentRunCall,
   run: Pick<CallRecord, 'projectId' | 'runId' | 'client'>,

@@ -15,7 +15,7 @@ const named = fields({ secret: secretName });
 export const secretRoutes: Route[] = [
   route('GET', '/projects/:project/secrets', {
     operationId: 'listSecrets',
-    summary: 'List the secrets of a project by name; values are never shown',
+    summary: 'List the names of the secrets of a project; values are never shown',
     answers: { 200: secretList },
     handle({ services, project }) {
       needDatabase(services);
@@ -24,7 +24,7 @@ export const secretRoutes: Route[] = [
   }),
   route('PUT', '/projects/:project/secrets/:secret', {
     operationId: 'putSecret',
-    summary: 'Set a secret that servers refer to',
+    summary: 'Set a secret that servers can refer to',
     body: secretValue,
     answers: { 200: secretView, 201: secretView },
     async handle({ services, project, params, body }) {

@@ -7,7 +7,7 @@ import type { NewServer as NewServerRow } from '../store/servers.ts';
 import { invalidInput } from './http/check.ts';
 import type { NewServer, ServerChanges, ServerSettings } from './server-input.ts';
 
-/** A server after changes. Throws if its settings contradict each other then. */
+/** Throws if the merged settings contradict each other. */
 export function mergeServer(server: NewServer, { settings, ...changes }: ServerChanges): NewServer {
   const kept = Object.entries({ ...server.settings, ...settings }).filter(
     ([, setting]) => setting !== null && setting !== undefined,
@@ -32,7 +32,7 @@ export function namesOf({ name, settings: { group, prefix } }: NewServer): Named
   return { name, group, prefix };
 }
 
-/** The secrets that the store made of credentials: references that were not in what was sent. */
+/** The secrets that the store created from credentials: references that the request did not contain. */
 export function movedSecrets(sent: object, written: object | undefined): { moved_secrets?: string[] } {
   if (written === undefined) return {};
   const [before, after] = [sent, written].map((config) => variablesIn([JSON.stringify(config)]));
@@ -40,7 +40,7 @@ export function movedSecrets(sent: object, written: object | undefined): { moved
   return moved.length === 0 ? {} : { moved_secrets: moved };
 }
 
-/** Checks new names against the servers of the configuration file. The store checks them against stored servers. */
+/** Checks new names against the configuration file. The store checks them against stored servers. */
 export function checkNames(project: LiveProject, added: readonly NamedServer[]): void {
   const inFile = project.listed
     .filter(({ row, hosted }) => row === undefined && hosted === undefined)

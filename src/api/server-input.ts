@@ -4,8 +4,6 @@ import { reachFields, settingFields } from '../config/server-fields.ts';
 import { serverProblems } from '../config/server-rules.ts';
 import { defined } from './defined.ts';
 
-/** Servers in requests. */
-
 const transport = oneOf(['stdio', 'sse', 'http']);
 const reach = reachFields(true);
 const config = fields(reach).meta({ oneOf: [{ required: ['command'] }, { required: ['url'] }] });
@@ -26,7 +24,7 @@ const settingChanges = z
   )
   .partial();
 
-export const description = text(2_000).nullable().describe('null is none');
+export const description = text(2_000).nullable().describe('null means none');
 const about = { description: description.optional(), enabled: flag.optional() };
 
 export const newServer = fields({ name: serverName, ...about, transport, config, ...settings.shape })
@@ -41,18 +39,18 @@ export const serverChanges = fields({
   name: serverName.optional(),
   ...about,
   transport: transport.optional(),
-  config: config.optional().describe('Replaces the whole of the present one'),
+  config: config.optional().describe('Replaces the current configuration as a whole'),
   ...settingChanges.shape,
 }).describe('null removes a setting');
 
-/** A server in the manifest of a product has everything in one object, or how it is reached in `config` as elsewhere. */
+/** A server in a manifest has its command or address at the top level, or in `config` as elsewhere. */
 const productShape = { ...about, transport, ...reach, config: config.optional(), ...settings.shape };
 
 export const productServer = fields({ name: serverName, ...productShape })
   .superRefine(checkProductServer)
   .meta(eitherProductKind());
 
-/** The same where the name is the key that it stands under. */
+/** For manifests whose servers are an object with names as keys. */
 export const keyedProductServer = fields({ name: serverName.optional(), ...productShape })
   .superRefine(checkProductServer)
   .meta(eitherProductKind());
@@ -92,18 +90,18 @@ type ServerConfig =
     }
   | { url: string; headers?: Record<string, string> | undefined };
 
-/** What is not there stays as it is; a setting that is null is removed. */
+/** Missing fields do not change; null removes a setting. */
 export interface ServerChanges extends Partial<Omit<NewServer, 'settings'>> {
   settings: z.infer<typeof settingChanges>;
 }
 
-/** Sorts what stands side by side in a request. */
+/** Separates the settings from the other fields. */
 export function newServerOf(body: z.infer<typeof newServer>): NewServer {
   const { name, description = null, transport, config, enabled = true, ...settings } = body;
   return { name, description, transport, config: config as ServerConfig, settings, enabled };
 }
 
-/** With how it is reached beside the rest. */
+/** Moves the contents of `config` to the top level. */
 export function flatProductServer({
   config,
   ...server
@@ -125,13 +123,13 @@ export function serverChangesOf(body: z.infer<typeof serverChanges>): ServerChan
   };
 }
 
-/** The two kinds of servers, for readers of the schema. */
+/** Documents that `transport` determines the required key. */
 function eitherKind(needs: (key: string) => object): Record<string, unknown> {
   const kind = (transport: object, key: string) => ({ properties: { transport, ...needs(key) } });
   return { oneOf: [kind({ const: 'stdio' }, 'command'), kind({ enum: ['sse', 'http'] }, 'url')] };
 }
 
-/** The same in manifests, each in two forms. */
+/** For manifests, which allow two forms of each kind. */
 function eitherProductKind(): Record<string, unknown> {
   const flatKeys = Object.keys(reach).map((key) => ({ required: [key] }));
   const forms = (transport: object, key: string) => [

@@ -6,7 +6,6 @@ import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { ServerEvent, ServerState, ServerView } from './views.ts';
 
-/** A server, running or not. */
 export function serverViewOf(project: LiveProject, listed: ListedServer): ServerView {
   const { config, row, hosted, isEnabled } = listed;
   const server = project.servers.get(config.name);
@@ -43,12 +42,11 @@ export function serverViewOf(project: LiveProject, listed: ListedServer): Server
   };
 }
 
-/** All servers of a project, in the order of its list. */
+/** In the order of the project's list. */
 export function serverViewsOf(project: LiveProject): ServerView[] {
   return project.listed.map((listed) => serverViewOf(project, listed));
 }
 
-/** A replica went from one state to another. */
 export function stateEvent(
   project: LiveProject,
   server: Server,
@@ -63,13 +61,12 @@ export function stateEvent(
   };
 }
 
-/** The offer of a server changed, and its state did not. */
+/** For a change of a server's offer without a change of state. */
 export function offerEvent(project: LiveProject, server: Server): ServerEvent {
   const view = viewOfServer(project, server);
   return { time: new Date().toISOString(), server: view, replica: null, from: view.state };
 }
 
-/** A server was added or replaced. */
 export function startEvent(project: LiveProject, server: Server): ServerEvent {
   return { ...offerEvent(project, server), from: 'disabled' };
 }
@@ -125,7 +122,7 @@ function sourceOf({ row, hosted }: ListedServer): ServerView['source'] {
   return row.product_id === null ? 'api' : 'product';
 }
 
-/** Configuration files hold secrets that API clients need not see: only values that are a variable are shown. */
+/** Configuration files may contain secrets, so only values that are a variable reference are shown. */
 function fileConfigView(transport: ServerTransport): ServerView['config'] {
   const masked = (values: Record<string, string>) =>
     Object.fromEntries(

@@ -30,7 +30,7 @@ import {
   serverView,
 } from './views.ts';
 
-/** A client that leaves this much unread is disconnected: it can reconnect, and gets all servers then. */
+/** A client that leaves this much unread is disconnected; it gets all servers when it reconnects. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 
 export const serverRoutes: Route[] = [
@@ -62,7 +62,7 @@ export const serverRoutes: Route[] = [
   }),
   route('PATCH', '/projects/:project/servers/:name', {
     operationId: 'changeServer',
-    summary: 'Change a server; fields that are not sent keep their value',
+    summary: 'Change a server; fields that are not sent do not change',
     body: serverChanges,
     isConditional: true,
     answers: { 200: serverView },
@@ -91,7 +91,7 @@ export const serverRoutes: Route[] = [
   }),
   route('POST', '/projects/:project/servers/:name/test', {
     operationId: 'testServer',
-    summary: 'Connect to a server, and report what it offers or why it cannot be reached',
+    summary: 'Test the connection to a server: get what it offers, or why it cannot be reached',
     answers: { 200: serverTest },
     handle: async ({ services, project, params }) =>
       ok(await testServer(services, project, findOwn(project, params.name))),
@@ -108,7 +108,7 @@ export const serverRoutes: Route[] = [
   route('GET', '/projects/:project/events', {
     operationId: 'followServers',
     summary:
-      'Follow a project: an event `servers` with all servers, then `server` for each change of state, and `hosted` for each change of a hosted server',
+      'Stream the events of a project: `servers` with all servers, then `server` for each change of state and `hosted` for each change of a hosted server',
     isStream: true,
     answers: { 200: z.union([serverEvent, hostedEvent]) },
     handle: ({ services, streams, project }) =>
@@ -137,7 +137,7 @@ async function changeServer(
   const merged = mergeServer({ ...row, config: row.config as NewServer['config'] }, unmasked);
   if (row.product_id === null) checkNames(project, [namesOf(merged)]);
   const written = isSwitch ? { enabled: merged.enabled } : rowOf(merged);
-  // What was merged holds for this version only.
+  // The merge is only valid for this version.
   const version = ifVersion ?? (isSwitch ? undefined : row.version);
   await applyChange(services, project, (store) => store.servers.change(project.id, name, written, version));
   return writtenView(project, merged);
@@ -178,7 +178,7 @@ const ignoreEvents: ServerEvents = {
   ...{ notificationReceived() {}, requestReceived() {}, logged() {}, callsFailed() {} },
 };
 
-/** Connects to a server apart from the running one. A server that cannot be reached is a result, not an error. */
+/** Connects separately from the running server. A failed connection is a result, not an error. */
 async function testServer(
   { serverSettings, testedServers }: Services,
   project: LiveProject,
@@ -219,7 +219,7 @@ function find(project: LiveProject, name: string): ListedServer {
   throw new SwitchboardError('not_found', message);
 }
 
-/** Hosted servers are managed elsewhere. A test would also connect to their one stdin a second time. */
+/** Hosted servers have their own routes. A test would also connect to their only stdin a second time. */
 function findOwn(project: LiveProject, name: string): ListedServer {
   const listed = find(project, name);
   if (listed.hosted === undefined) return listed;

@@ -10,14 +10,13 @@ import type { ReplicaSettings } from '../upstreams/settings.ts';
 import type { ProjectEvents } from './project-events.ts';
 import type { StatusView } from './views.ts';
 
-/** The parts of the program that the routes work on. */
 export interface Services {
   projects: Projects;
   events: ProjectEvents;
   /** Undefined if Switchboard runs without a database. */
   database: DatabaseServices | undefined;
   serverSettings: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
-  /** Servers that are being tested apart from those of their project. */
+  /** Temporary servers of connection tests. */
   testedServers: Set<Server>;
   status(): StatusView;
 }
@@ -38,7 +37,7 @@ export function needDatabase({ database }: Services): DatabaseServices {
   );
 }
 
-/** Writes to the database, and resolves when this process has applied the change. Without a project, all are refreshed. */
+/** Writes to the database, and resolves when this process has applied the change. Without a project, refreshes all. */
 export async function applyChange<Result>(
   services: Services,
   project: { id: string } | undefined,
@@ -50,10 +49,9 @@ export async function applyChange<Result>(
   return result;
 }
 
-/** How often a change is retried if the row has changed meanwhile. */
 const MAX_ATTEMPTS = 5;
 
-/** Makes a change to the current row, again if that is outdated by then; not if the client requires a version. */
+/** Retries if the row changed meanwhile, unless the client requires a version. */
 export async function changeCurrent<Result>(
   services: Services,
   project: { id: string },

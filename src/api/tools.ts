@@ -10,7 +10,7 @@ import { type ToolView, toolList, toolView } from './views.ts';
 export const toolRoutes: Route[] = [
   route('GET', '/projects/:project/tools', {
     operationId: 'listTools',
-    summary: 'List all tools of a project, including those that are switched off',
+    summary: 'List all tools of a project, including disabled ones',
     answers: { 200: toolList },
     async handle({ project }) {
       await project.scope.listable();
@@ -19,7 +19,7 @@ export const toolRoutes: Route[] = [
   }),
   route('PATCH', '/projects/:project/tools/:tool', {
     operationId: 'switchTool',
-    summary: 'Switch a tool on or off',
+    summary: 'Enable or disable a tool',
     body: toolSwitch,
     answers: { 200: toolView },
     async handle({ services, project, params, body: { enabled } }) {
@@ -30,14 +30,14 @@ export const toolRoutes: Route[] = [
       await applyChange(services, project, (store) =>
         store.projects.setSwitch(project.id, owner, tool, enabled),
       );
-      // Its public name may be another one now.
+      // The switch may have changed its public name.
       const isSame = (view: ToolView) => view.tool === tool && (view.group ?? view.server) === owner;
       return ok(toolsOf(project).find(isSame) ?? unknownTool(project, params.tool));
     },
   }),
 ];
 
-/** A switch cannot bring back a tool that the server's own configuration leaves out. */
+/** A switch cannot enable a tool that the server's configuration excludes. */
 function checkOffered(project: LiveProject, group: string, tool: string): void {
   const members = project.servers.groups().find(({ name }) => name === group)?.members ?? [];
   const having = members.filter(({ offer }) => offer?.tools.some(({ name }) => name === tool));
@@ -50,7 +50,7 @@ function checkOffered(project: LiveProject, group: string, tool: string): void {
   );
 }
 
-/** Tools that clients see have the names that clients see, the others their qualified ones. */
+/** Listed tools have their public names, the others their qualified names. */
 function toolsOf(project: LiveProject): ToolView[] {
   const visible = new Map(project.scope.catalog.namedTools.map((tool) => [keyOf(tool), tool]));
   return project.scope.unswitched().namedTools.map((tool) => {
@@ -59,7 +59,7 @@ function toolsOf(project: LiveProject): ToolView[] {
   });
 }
 
-/** By its public name, its qualified name, or the server's own name if only one tool has it. */
+/** By public name, by qualified name, or by the server's own name if it is unique. */
 function findTool(project: LiveProject, name: string): ToolView {
   const tools = toolsOf(project);
   const namesakes = tools.filter(({ tool }) => tool === name);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The responses of the API: their types, and their schemas in the OpenAPI document. They are not validated at run time. */
+/** These schemas type the responses and document them in OpenAPI. Responses are not validated at run time. */
 
 const time = z.iso.datetime();
 const id = z.uuid();
@@ -37,23 +37,23 @@ const serverState = z.enum([
   'disabled',
 ]);
 
-/** The condition of a server or of one of its replicas. */
+/** Shared by servers and replicas. */
 const condition = {
   state: serverState,
-  since: time.describe('When it entered this state'),
+  since: time.describe('When the state began'),
   error: z.string().nullable(),
-  next_try: time.nullable().describe('When it is retried'),
+  next_try: time.nullable().describe('When the next attempt starts'),
 };
 
 const load = {
   in_flight: count,
   queued: count,
-  longest_wait_ms: z.number().min(0).describe('Of the calls that are queued now'),
+  longest_wait_ms: z.number().min(0).describe('The longest wait among the calls that are queued now'),
   restarts: count,
 };
 
 export const replicaView = z
-  .object({ replica: z.int().min(1).describe('From 1'), ...condition, ...load })
+  .object({ replica: z.int().min(1).describe('Counted from 1'), ...condition, ...load })
   .describe('One running copy of a server');
 
 const stdioConfigView = z.object({
@@ -73,12 +73,12 @@ const hostedConfigView = z.object({ hosted: id.describe('The id of the hosted se
 /** Only in the response to a change. */
 export const movedSecrets = names
   .optional()
-  .describe('Secrets that were created from credentials in the request, which references now replace');
+  .describe('Secrets created from credentials in the request, which were replaced with references');
 
 export const serverView = z.object({
   id: id.nullable().describe('null for a server of the configuration file'),
   project: z.string().describe("The project's name"),
-  source: z.enum(['file', 'api', 'product', 'hosted']).describe('Where it comes from'),
+  source: z.enum(['file', 'api', 'product', 'hosted']).describe('Where the server is defined'),
   product_id: id.nullable(),
   product: z.string().nullable().describe("The product's name"),
   name: z.string(),
@@ -87,13 +87,13 @@ export const serverView = z.object({
   config: z.union([stdioConfigView, remoteConfigView, hostedConfigView]),
   enabled: z.boolean(),
   group: z.string().nullable(),
-  replica_count: z.int().min(1).describe('How many replicas run'),
+  replica_count: z.int().min(1).describe('The number of replicas'),
   labels: z.record(z.string(), z.string()),
   concurrency: z.int(),
   isolation: z.enum(['shared', 'session']),
   era: z
     .enum(['auto', 'legacy', 'modern'])
-    .describe('The protocol era of its connections; auto is that of each client'),
+    .describe('The protocol era of its connections; `auto` uses that of each client'),
   timeout_ms: z.int(),
   max_timeout_ms: z.int(),
   idle_stop_ms: z.int().describe('0 means never'),
@@ -102,12 +102,12 @@ export const serverView = z.object({
   tools: z
     .object({ allow: names.optional(), deny: names.optional() })
     .nullable()
-    .describe('Which of its tools are offered; null means all'),
+    .describe('The tools to offer; null means all'),
   ...condition,
   warning: z
     .string()
     .nullable()
-    .describe('What is cut or left out of its lists, instructions or serverInfo, and why'),
+    .describe('What was truncated or left out of its lists, instructions or serverInfo, and why'),
   tool_count: count.nullable(),
   resource_count: count.nullable(),
   prompt_count: count.nullable(),

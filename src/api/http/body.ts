@@ -8,12 +8,12 @@ import { hasMoreValues, MAX_VALUES } from '../../protocol/bounded-parse.ts';
 import { check, invalidInput } from './check.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
-/** All values are checked synchronously. */
+/** The check is synchronous, so it must be bounded. */
 const MAX_CHECKED_VALUES = 20_000;
-/** Locating a syntax error takes longer than finding it. */
+/** Locating a syntax error takes longer than detecting it. */
 const MAX_EXPLAINED_LENGTH = 16 * 1024;
 
-/** The body of a request as text. Undefined if the client disconnected. */
+/** Undefined if the client disconnected. */
 export async function readText(request: IncomingMessage): Promise<string | undefined> {
   const bytes = await readBytes(request);
   if (bytes === undefined) return undefined;
@@ -24,7 +24,7 @@ export async function readText(request: IncomingMessage): Promise<string | undef
   }
 }
 
-/** Parses a body: an object that the database can store. */
+/** Returns an object that the database can store. */
 export function parseBody(text: string): Record<string, unknown> {
   const value = parseObject(text, MAX_CHECKED_VALUES);
   checkStorable(value);
@@ -43,8 +43,8 @@ export function parseObject(text: string, maxValues = MAX_VALUES): Record<string
 }
 
 /**
- * Requires JSON for all changes, even without a body: any web page can make a browser post a form or nothing, but for
- * JSON the browser asks us first.
+ * Requires JSON for all changes, even without a body: any web page can make a browser post a form or an empty body, but
+ * JSON requires a CORS preflight.
  */
 export function checkMediaType({ method, headers }: IncomingMessage): void {
   const { 'content-type': header, 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
@@ -89,14 +89,14 @@ function explained(text: string): string {
   }
 }
 
-/** Parses a body with the results of tools, which may hold any text. */
+/** For bodies with tool results, which may contain any text. */
 export function readToolBody<Schema extends z.ZodType>(schema: Schema, body: string): z.output<Schema> {
   const value = parseObject(body);
   checkDepth(value);
   return check(schema, value);
 }
 
-/** No valid body is nested deeper, and later readers may not support more. */
+/** No valid body is nested deeper, and code that reads it later may not support more. */
 const MAX_DEPTH = 64;
 const tooDeep: Problem = { path: [], message: `The body is nested deeper than ${MAX_DEPTH} levels` };
 
@@ -113,7 +113,7 @@ function checkDepth(value: unknown, depth = 0): void {
   for (const part of Object.values(value)) checkDepth(part, depth + 1);
 }
 
-/** `path` is one list for all values: copying it for each would cost too much. */
+/** `path` is shared and mutated, because copying it for each value would be slow. */
 function collect(value: unknown, path: PropertyKey[], problems: Problem[]): void {
   if (typeof value === 'string') {
     judge(value, path, problems);

@@ -3,14 +3,14 @@ import { similarTo, synonymOf } from '../../config/keys.ts';
 import { MAX_PROBLEMS, type Problem } from '../../config/problems.ts';
 import { SwitchboardError } from '../../errors.ts';
 
-/** Names for our keys in files and in other programs, besides those that files take. */
+/** In addition to the synonyms that files accept. */
 const synonyms: Record<string, string> = {
   type: 'transport',
   disabled: 'enabled',
   replica_count: 'replicas',
 };
 
-/** Parses a value by its schema. Throws one error that names all problems. */
+/** Throws one error that lists all problems. */
 export function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
   const lost = lostNames(schema, value, []);
@@ -19,7 +19,7 @@ export function check<Schema extends z.ZodType>(schema: Schema, value: unknown):
   throw invalidInput([...lost, ...issues.flatMap((issue) => problemsOf(issue, schema))]);
 }
 
-/** zod drops `__proto__` from maps silently. */
+/** zod silently drops `__proto__` from maps. */
 function lostNames(schema: unknown, value: unknown, path: PropertyKey[]): Problem[] {
   if (typeof value !== 'object' || value === null) return [];
   const isList = Array.isArray(value);
@@ -34,7 +34,7 @@ function lostNames(schema: unknown, value: unknown, path: PropertyKey[]): Proble
   return [...own, ...inner];
 }
 
-/** Of a union, the option for lists or the one for objects. */
+/** The option of a union that matches a list or an object. */
 function formOf(schema: unknown, isList: boolean): unknown {
   if (!(schema instanceof z.ZodUnion)) return schema;
   return schema.options.find((option) => unwrapped(option) instanceof z.ZodArray === isList);
@@ -42,7 +42,7 @@ function formOf(schema: unknown, isList: boolean): unknown {
 
 function problemsOf(issue: z.core.$ZodIssue, schema: z.ZodType): Problem[] {
   if (issue.code === 'invalid_union') {
-    // Only the problems of the option that was meant.
+    // Reports only the problems of the option that was meant.
     const meant = issue.errors.findIndex((branch) => branch.every(({ path }) => path.length > 0));
     const union = unwrapped(issue.path.reduce(inside, schema));
     const option = union instanceof z.ZodUnion ? (union.options[meant] as z.ZodType | undefined) : undefined;
@@ -69,7 +69,7 @@ function synonymFor(key: string, known: z.ZodRawShape): string | undefined {
   return ours !== undefined && Object.hasOwn(known, ours) ? ours : undefined;
 }
 
-/** For example, `command` belongs into `config`. */
+/** For example, `command` belongs in `config`. */
 function placeInside(key: string, known: z.ZodRawShape): string | undefined {
   const outer = Object.keys(known).find((name) => Object.hasOwn(shapeOf(known[name]), key));
   return outer === undefined ? undefined : `${outer}.${key}`;
@@ -95,7 +95,6 @@ function unwrapped(schema: unknown): unknown {
 
 const MAX_KEY_LENGTH = 100;
 
-/** One error for all problems of a request. */
 export function invalidInput(problems: readonly Problem[]): SwitchboardError {
   const shown = problems
     .slice(0, MAX_PROBLEMS)

@@ -9,7 +9,7 @@ export interface StreamReply {
   stream: (response: ServerResponse) => void;
 }
 
-/** One response of Server-Sent Events. What is sent before the response begins is queued. */
+/** Queues events that are sent before the response begins. */
 export class EventStream {
   private readonly maxUnreadBytes: number;
   private readonly timer = setInterval(() => this.send(sseKeepAlive), KEEP_ALIVE_MS).unref();
@@ -59,12 +59,12 @@ export class EventStream {
   }
 }
 
-/** The streams that stay open until the client disconnects, their subject is removed or the API closes. */
+/** Streams that stay open until the client disconnects, their subject is removed or the API closes. */
 export class EventStreams {
   private readonly open = new Set<EventStream>();
   private isClosed = false;
 
-  /** `subscribe` starts to send events, and returns the first bytes of the stream and the way to unsubscribe. */
+  /** `subscribe` starts to send events, and returns the first bytes of the stream and a function that unsubscribes. */
   reply(
     maxUnreadBytes: number,
     subscribe: (stream: EventStream) => { first: Buffer; unsubscribe: () => void },

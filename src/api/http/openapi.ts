@@ -97,7 +97,6 @@ const parameters: Record<string, string> = {
 
 const statusTexts: Record<string, string> = { 200: 'Done', 201: 'Created', 204: 'Done' };
 
-/** The routes as an OpenAPI document. */
 export function openapiOf(routes: readonly Route[]): Json {
   const paths: Record<string, Json> = {};
   for (const route of routes) {
@@ -138,7 +137,7 @@ function operationOf(route: Route): Json {
   };
 }
 
-/** 'servers' of '/projects/:project/servers/:name'. */
+/** 'servers' for '/projects/:project/servers/:name'. */
 function tagOf(path: string): string {
   const [first = '', , second] = path.split('/').slice(1);
   return second === undefined || first !== 'projects' ? first.replace('.json', '') : second;
@@ -166,7 +165,7 @@ function parametersOf({ path, query, isConditional }: Route): Json[] {
     name: 'If-Match',
     in: 'header',
     required: false,
-    description: 'The ETag of the version that may be changed; without it, or with *, any version',
+    description: 'The ETag of the version to change; without it, or with *, any version is changed',
     schema: { type: 'string', pattern: '^("[1-9][0-9]{0,14}"|\\*)$' },
   };
   return [...inPath, ...inQuery, ...(isConditional ? [inHeader] : [])];

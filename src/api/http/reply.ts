@@ -11,7 +11,7 @@ export function ok<Body>(body: Body) {
   return { status: 200 as const, body };
 }
 
-/** With the version as an ETag. */
+/** Adds the version as an ETag. */
 export function current<View extends Versioned>(view: View) {
   return { status: 200 as const, body: view, headers: etagOf(view) };
 }
@@ -88,7 +88,7 @@ export function errorView(thrown: unknown): { code: string; message: string; det
   return { code, message, details: data };
 }
 
-/** Clients never see the message of an error that is not ours: it may hold secrets. */
+/** Clients never see the message of an unexpected error, which may contain secrets. */
 function clientError(thrown: unknown): SwitchboardError {
   if (thrown instanceof SwitchboardError) return thrown;
   return new SwitchboardError('internal', 'Something went wrong inside Switchboard.');

@@ -4,20 +4,18 @@ type Found = { route: Route; params: Record<string, string> } | { allow: string 
 
 interface Path {
   segments: readonly string[];
-  /** By method. */
   routes: Map<string, Route>;
 }
 
-/** Finds the route of a request. */
 export class RouteTable {
-  /** By the number of their segments. */
+  /** By number of segments. */
   private readonly paths = new Map<number, Path[]>();
 
   constructor(routes: readonly Route[]) {
     for (const route of routes) this.add(route);
   }
 
-  /** `allow` if the path exists for other methods only. */
+  /** Returns `allow` if the path exists for other methods only. */
   find(method: string, path: string): Found | undefined {
     const parts = path.split('/');
     for (const { segments, routes } of this.paths.get(parts.length) ?? []) {

@@ -5,10 +5,10 @@ import type { EventStreams, StreamReply } from './event-stream.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** The schemas of the responses by status; null is a response without a body. */
+/** By status; null means a response without a body. */
 export type Answers = Record<number, z.ZodType | null>;
 
-/** 'project' and 'name' of '/projects/:project/servers/:name'. */
+/** 'project' and 'name' for '/projects/:project/servers/:name'. */
 type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Tail}`
   ? ParameterOf<Head> | ParameterOf<Tail>
   : Path extends `:${infer Name}`
@@ -17,7 +17,7 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Tail
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
-/** What a handler gets. Everything in it is validated. */
+/** Everything in it is validated. */
 interface Context<Parameter extends string, Query, Body> {
   services: Services;
   streams: EventStreams;
@@ -26,13 +26,13 @@ interface Context<Parameter extends string, Query, Body> {
   project: 'project' extends Parameter ? LiveProject : undefined;
   query: Query;
   body: Body;
-  /** The version that the client requires with `If-Match`. */
+  /** The version that `If-Match` requires. */
   ifVersion: number | undefined;
   /** Aborts when the client disconnects. */
   signal: AbortSignal;
 }
 
-/** A body that is JSON text already. */
+/** A body that is already JSON text. */
 interface RawReply {
   status: number;
   json: string;
@@ -43,7 +43,7 @@ export type Reply =
   | RawReply
   | StreamReply;
 
-/** One of the responses that a route declares. */
+/** One of the declared responses. */
 type Declared<Given extends Answers> =
   | {
       [Status in keyof Given & number]: {
@@ -60,9 +60,9 @@ interface Definition<Path extends string, Query, Schema, Body, Given extends Ans
   summary: string;
   query?: Query;
   body?: Schema;
-  /** Parses the body in place of the schema, which then only describes it. */
+  /** Parses the body instead of the schema, which then only documents it. */
   read?: (text: string) => Body;
-  /** Whether it takes `If-Match`. */
+  /** Whether it accepts `If-Match`. */
   isConditional?: boolean;
   /** Whether it responds with an event stream: always, or if the request asks for one. */
   isStream?: boolean | 'on demand';
@@ -72,7 +72,7 @@ interface Definition<Path extends string, Query, Schema, Body, Given extends Ans
   ): Promise<Declared<Given>> | Declared<Given>;
 }
 
-/** A route, whatever its handler takes. */
+/** A route with its handler's types erased. */
 export interface Route
   extends Omit<
     Definition<string, z.ZodObject | undefined, z.ZodType | undefined, unknown, Answers>,
@@ -84,7 +84,7 @@ export interface Route
   handle(context: Context<string, unknown, unknown>): Promise<Reply> | Reply;
 }
 
-/** Declares a route. Types its handler by the schemas of the request and of the responses. */
+/** Infers the types of the handler from the schemas of the request and the responses. */
 export function route<
   Path extends string,
   Given extends Answers,

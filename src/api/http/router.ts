@@ -13,7 +13,6 @@ import { RouteTable } from './route-table.ts';
 const BASE = '/api/v1';
 const noQuery = fields({});
 
-/** Finds the route of a request, validates what it was sent, and sends the response. */
 export class Router {
   private readonly table = new RouteTable(routes);
   private readonly streams = new EventStreams();
@@ -68,7 +67,7 @@ function bodyOf({ body, read }: Route, text: string): unknown {
   return read === undefined ? check(body, parseBody(text)) : read(text);
 }
 
-/** The path as it was sent: `URL` would resolve `..`, which may be a name here. */
+/** Does not use `URL`, which would resolve `..`, because that may be a name here. */
 function locate(url: string): { pathname: string; search: string } {
   const query = url.indexOf('?');
   return query === -1

@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../../errors.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 
-/** A range of JSON-RPC error codes, both ends inclusive, and the HTTP status for them. */
+/** A range of JSON-RPC error codes, inclusive, and its HTTP status. */
 export interface RpcStatus {
   from: number;
   to: number;
@@ -9,10 +9,10 @@ export interface RpcStatus {
   meaning: string;
 }
 
-/** For all other codes: the server defines them itself, so it understood the request and refuses it. */
+/** Other codes are defined by the server, so it understood the request and refused it. */
 export const OTHER_STATUS = 422;
 
-/** The first matching row counts. docs/hosting.md shows this table, and a test compares the two. */
+/** The first match counts. docs/hosting.md shows this table, and a test compares the two. */
 export const rpcStatuses: readonly RpcStatus[] = [
   one(-32700, 502, 'The server could not parse our message'),
   one(-32600, 502, 'The server rejected our message as invalid'),
@@ -31,7 +31,7 @@ function one(code: number, status: number, meaning: string): RpcStatus {
   return { from: code, to: code, status, meaning };
 }
 
-/** A JSON-RPC error of a server as an error of the API. `details.rpc` has the whole error. */
+/** `details.rpc` has the whole error. */
 export class ServerRpcError extends SwitchboardError {
   readonly status: number;
 
