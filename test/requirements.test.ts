@@ -7,7 +7,7 @@ const citations = ['src', 'test']
   .flatMap((folder) => sourceFiles(folder))
   .filter(({ path }) => isInShortSuite(path))
   .flatMap(({ path, text }) => citationsIn(path, text));
-// A long run that cites an id stands beside a short one that does.
+// A requirement must be tested by `npm test`, not only by the long runs.
 function isInShortSuite(path: string): boolean {
   return path.endsWith('.test.ts') && !path.endsWith('.full.test.ts') && !path.startsWith('test/helpers/');
 }
@@ -15,7 +15,7 @@ function isInShortSuite(path: string): boolean {
 const citedIds = new Set(citations.map(({ id }) => id));
 
 describe('requirements', () => {
-  it('are 72', () => {
+  it('number 72', () => {
     expect(Object.keys(requirements)).toHaveLength(72);
   });
 
@@ -24,7 +24,7 @@ describe('requirements', () => {
     expect(uncited.map(([id, text]) => `no test's title cites [${id}]: ${text}`).join('\n')).toBe('');
   });
 
-  it('exist where they are cited', () => {
+  it('exist if they are cited', () => {
     const unknown = citations.filter(({ id }) => !Object.hasOwn(requirements, id));
     expect(
       unknown.map(({ id, file, line }) => `${file}:${line} cites ${id}, which does not exist`).join('\n'),

@@ -23,7 +23,7 @@ export function complaints(checks: Check[]): string[] {
   return checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING').map(describe);
 }
 
-/** The checks that succeed only without Switchboard, and failures under other ids in those scenarios, which explain missing checks. */
+/** The checks that succeed only directly, and failures under new ids in those scenarios, which explain missing checks. */
 export function lostChecks(direct: Check[], through: Check[], exceptions: Exception[] = []): string[] {
   const found = verdicts(through);
   const lost = [...verdicts(direct)].flatMap(([name, { scenario, id, status }]) => {

@@ -29,7 +29,7 @@ export interface Check {
   message: string;
 }
 
-/** Runs every server scenario of a revision in sequence: with parallel clients, a shared server may not know which one to ask. */
+/** Runs all server scenarios of a revision in sequence: a shared server may not know which of several clients to ask. */
 export async function runConformance(url: string, revision: string): Promise<Check[]> {
   const { checks } = await runProgram([...serverAt(url), '--requirements', revision]);
   return checks;

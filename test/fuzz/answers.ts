@@ -17,7 +17,7 @@ statuses.delete(errorTable.internal.http);
 const internals =
   /\bat .{0,200}\.(?:ts|js|mjs):\d+|node:internal|\/(?:src|dist|node_modules)\/|Cannot read prop|is not a function|is not iterable|undefined \(reading|\[object Object\]|ECONN|ENOENT: /;
 
-/** `rpc`: JSON-RPC of Switchboard; `relayed`: anything, because a server's response is passed on; `api`: JSON with data of all cases. */
+/** `rpc`: JSON-RPC of Switchboard; `relayed`: anything that a server responds; `api`: JSON with data of all cases. */
 type Form = 'rpc' | 'relayed' | 'api';
 
 /** The cases whose data the client may see. */

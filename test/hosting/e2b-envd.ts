@@ -24,7 +24,7 @@ interface Selecting {
 
 const END_STREAM = 2;
 
-/** The process service inside an E2B sandbox, with real processes. Like the original, it drops unread output and ends no process when a stream is cut. */
+/** The process service of an E2B sandbox. Like the original, it drops unread output and survives cut streams. */
 export class Envd {
   private readonly variables: Record<string, string>;
   private readonly isOld: boolean;

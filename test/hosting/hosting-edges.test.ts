@@ -43,7 +43,7 @@ describe.concurrent('hosted servers', () => {
   });
 
   it.each([
-    ['that was asked for', { provider: 'docker' }],
+    ['of the requested kind', { provider: 'docker' }],
     ['of any kind', {}],
   ])(
     'cannot be removed without a provider %s to delete their volumes, unless the volumes are kept',

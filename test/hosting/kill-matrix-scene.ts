@@ -125,7 +125,7 @@ export class Scene implements AsyncDisposable {
       : this.callOverMcp(name, tool);
   }
 
-  /** Starts a call at each busy server and queues one over the other interface. Settles when both are pending; the returned functions give their outcomes. */
+  /** Calls each busy server, and queues a call over the other interface. Settles when both are pending. */
   async setToWork(): Promise<{ outcomes(): Promise<Table<string>>; inLine(): Promise<Table<string>> }> {
     const calls = new Map(this.busy.map((name) => [name, this.callToKeep(name, 'toil')]));
     await this.table(this.busy, async (name) => {

@@ -39,7 +39,7 @@ async function registerAll(hosting: HostingSite): Promise<void> {
   );
 }
 
-/** Lets all servers complete the handshake once the last has received it, so a sequential start would hang. Returns their processes. */
+/** Lets servers complete the handshake once all have received it, so a sequential start would hang. */
 async function letIn(hosting: HostingSite, run: number): Promise<number[]> {
   const { witness } = hosting.site;
   const asked = await Promise.all(names.map((name) => witness.severalOf(name, 'initialize', run)));

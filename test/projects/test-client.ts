@@ -63,7 +63,7 @@ export class TestClient {
     return this.toolsOnce(fits);
   }
 
-  /** Adds a server, and settles when both its addition and its discovered features are announced, so that the next notification is about another change. */
+  /** Adds a server, and settles when its addition and its discovered features are both announced. */
   async settled(add: () => Promise<unknown>): Promise<string[]> {
     const arrived = this.announced('tools');
     await add();

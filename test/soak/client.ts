@@ -57,7 +57,7 @@ export class SoakClient {
     return `client-${this.number}/call-${this.nextId}`;
   }
 
-  /** Sends a request and returns all responses once no more can come. Its progress must equal `text`; `cancelOnProgress` cancels it as soon as it has reached the server. */
+  /** Returns all responses once no more can come. `text` is the expected progress; `cancelOnProgress` cancels at the first one. */
   async request(
     method: string,
     params: object,

@@ -1,4 +1,4 @@
-/** Loaded into the Switchboard of the soak with --import. On SIGUSR2 it writes the resources that are visible only from inside to the file SOAK_PROBE. */
+/** Loaded into Switchboard with --import. On SIGUSR2 it writes what only the process can see to the file SOAK_PROBE. */
 import { createHook } from 'node:async_hooks';
 import type { EventEmitter } from 'node:events';
 import { renameSync, writeFileSync } from 'node:fs';

@@ -24,7 +24,7 @@ export interface HostileTerms {
 const everything =
   '{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},"logging":{}}';
 
-/** An HTTP server on raw sockets, so that any byte can be wrong. The case number in a call decides the response. */
+/** An HTTP server on raw sockets, where any byte can be wrong. The case number in a call decides its response. */
 export class HostileHttp implements AsyncDisposable {
   /** The case whose lists it has; undefined: it has one tool. */
   listCase: number | undefined;

@@ -1,4 +1,4 @@
-// A client of the Go SDK that lists the tools at an address, calls one, and prints both as JSON.
+// A client of the Go SDK: it lists the tools at an address, calls one, and prints both as JSON.
 package main
 
 import (
