@@ -52,7 +52,6 @@ export class LinePipe {
     setImmediate(() => this.flushWhenDrained());
   }
 
-  /** The output ended: processes what is left of it. */
   end(): void {
     this.lines.end();
   }

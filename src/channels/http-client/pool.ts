@@ -56,6 +56,7 @@ export class ConnectionPool implements ConnectionOwner {
     exchange.carrier = undefined;
   }
 
+  /** Does not notify exchanges. */
   destroy(): void {
     this.isDestroyed = true;
     clearTimeout(this.sweep);
