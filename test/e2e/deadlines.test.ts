@@ -161,7 +161,7 @@ describe.concurrent('progress', () => {
   });
 });
 
-describe.concurrent('the timeout of a call', () => {
+describe.concurrent('the time that counts towards a timeout', () => {
   it('includes the time in the queue, and a call that expires there is never sent', async () => {
     await using started = await startCounting({ concurrency: 1 });
     const session = await started.open();

@@ -4,7 +4,7 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 import { ModernPeer } from './modern-peer.ts';
 import { begin, taskClient, taskServer } from './task-peer.ts';
 
-it('forged task ids take no room', async () => {
+it('forged task ids take no slot', async () => {
   await using peer = await ModernPeer.start({ lab: taskServer('lab') });
   const lab = { url: peer.url('lab'), concurrency: 2 };
   await using switchboard = await startSwitchboard({ lab });

@@ -13,17 +13,17 @@ import { exchange } from './raw-http.ts';
 interface ApiAnswer {
   status: number;
   headers: Record<string, unknown>;
-  /** Parsed; undefined if there is none. */
+  /** Parsed; undefined if empty. */
   body: Record<string, unknown> | undefined;
   error: { code: string; message: string; details: { problems?: { path: string; message: string }[] } };
 }
 
-/** The program in this process, with its own database, for all tests of a file. */
+/** The program in this process, with its own database, shared by the tests of a file. */
 export async function startForTests(config: object = {}) {
   const database = await freshDatabase();
   const home = await mkdtemp(join(tmpdir(), 'switchboard-home-'));
   const configPath = join(home, 'mcp.json');
-  // No test of the API reaches an engine.
+  // No API test reaches an engine.
   const hosting = { engine: join(home, 'no-engine.sock') };
   await writeFile(configPath, JSON.stringify({ mcpServers: {}, switchboard: { hosting, ...config } }));
   const ignore = () => {};
@@ -46,9 +46,9 @@ export async function startForTests(config: object = {}) {
   let count = 0;
   return {
     services,
-    /** An API over it, until the end of the test. */
+    /** Closed at the end of the test. */
     serve: (onFault?: (thrown: unknown) => void) => serveApi(services, onFault),
-    /** A name that no other test of the file uses. */
+    /** Unique within the test file. */
     newName: (prefix = 'web') => `${prefix}-${++count}`,
   };
 }
@@ -59,7 +59,6 @@ async function serveApi(services: Services, onFault?: (thrown: unknown) => void)
   const api = createApi(services, onFault);
   const peer = await serveHttp(api.handle);
   const url = (path: string) => `${peer.url.origin}${path.startsWith('/api') ? path : `/api/v1${path}`}`;
-  /** `POST /projects`, with a body that is sent as JSON. */
   const ask = async (
     what: string,
     body?: unknown,
@@ -76,7 +75,6 @@ async function serveApi(services: Services, onFault?: (thrown: unknown) => void)
       error: parsed?.error as ApiAnswer['error'],
     };
   };
-  /** A new project, and requests to its part of the API. */
   const newProject = async (name: string) => {
     const { body } = await ask('POST /projects', { name });
     return {

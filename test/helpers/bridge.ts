@@ -12,10 +12,7 @@ interface BridgeProgram {
   env: Record<string, string>;
 }
 
-/**
- * How a client starts `switchboard stdio`. With a home of its own, what it starts a Switchboard with is there, unless
- * `config` is another file, or null for none.
- */
+/** Starts `switchboard stdio`. With its own home, `config` replaces the configuration there; null means none. */
 export function bridgeProgram(
   url: string,
   home?: string,
@@ -29,14 +26,14 @@ export function bridgeProgram(
   };
 }
 
-/** `switchboard stdio`, spoken to line by line. */
+/** `switchboard stdio`, driven line by line. */
 export interface RawBridge extends AsyncDisposable {
   received: Inbox<RpcMessage>;
   say(...messages: object[]): void;
   sayLine(text: string): void;
   answerTo(id: unknown): Promise<RpcMessage>;
   interrupt(): void;
-  /** Closes its stdin, and gives everything that it wrote until it ended. */
+  /** Closes stdin, and returns all output until the exit. */
   end(): Promise<RpcMessage[]>;
 }
 
@@ -70,7 +67,7 @@ export function startBridge({ command, args, env }: BridgeProgram): RawBridge {
   };
 }
 
-/** A request of the modern era as it is written, for `say`. */
+/** For `say`. */
 export function modernRequest(id: unknown, method: string, params: object = {}): object {
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -80,7 +77,7 @@ export function modernRequest(id: unknown, method: string, params: object = {}):
   return { id, method, params: { ...params, _meta: meta } };
 }
 
-/** The messages that open a session of the legacy era, for `say`. */
+/** Opens a legacy session with `say`. */
 export function legacyOpening(id: unknown): object[] {
   const clientInfo = { name: 'lines', version: '1' };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };

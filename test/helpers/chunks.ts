@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Where a stream of bytes is cut: after every so many bytes, or at these places. */
+/** Cut after every n bytes, or at these positions. */
 type Cuts = number | readonly number[];
 
 export const anyCuts: fc.Arbitrary<Cuts> = fc.oneof(
@@ -8,7 +8,7 @@ export const anyCuts: fc.Arbitrary<Cuts> = fc.oneof(
   fc.array(fc.nat(4_000), { maxLength: 12 }),
 );
 
-/** The bytes in pieces, empty ones included, as a careless stream may give them. */
+/** Includes empty pieces, which a stream may produce. */
 export function cut(bytes: Buffer, cuts: Cuts): Buffer[] {
   const places =
     typeof cuts === 'number'

@@ -14,7 +14,7 @@ it('finds ids in titles of all kinds', () => {
   expect(cited('test.concurrent(\n  `in a template [X1]`, run)')).toEqual(['X1:1']);
 });
 
-it('leaves out comments, other strings and tests that do not run', () => {
+it('ignores comments, other strings and skipped tests', () => {
   expect(cited("// it('does [X1]', run)")).toEqual([]);
   expect(cited("const text = 'as in [X1]';")).toEqual([]);
   expect(cited("it.skip('does [X1]', run); it.todo('[X2]');")).toEqual([]);

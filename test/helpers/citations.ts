@@ -6,12 +6,12 @@ interface Citation {
   line: number;
 }
 
-// A title is the first argument of describe, it or test, or of what their each, skipIf and the like give back.
+// A title is the first argument of describe, it or test, or of the functions that each, skipIf and the like return.
 const title =
   /(?:\b(?:describe|it|test)((?:\s*\.\s*\w+)*)\s*\(|\)\s*\()\s*(?:'((?:\\.|[^'\\\n])*)'|"((?:\\.|[^"\\\n])*)"|`((?:\\.|[^`\\])*)`)/g;
 const ids = /\[([A-Z]\d+(?:[,\s]+[A-Z]\d+)*)\]/g;
 
-/** The requirement ids in the titles of a file's tests. Tests that never run (skip, todo) cite nothing. */
+/** Skipped tests (skip, todo) cite nothing. */
 export function citationsIn(file: string, text: string): Citation[] {
   const code = withoutComments(text);
   return [...code.matchAll(title)].flatMap((match) => {

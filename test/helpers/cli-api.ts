@@ -11,10 +11,10 @@ interface Outcome {
   requests: string[];
 }
 
-/** JSON, nothing (null), one after the other (a list), or whatever a function does. */
+/** JSON, an empty body (null), a sequence (a list), or a function. */
 export type ApiAnswers = Record<string, object | null | object[] | ((response: ServerResponse) => void)>;
 
-/** Runs a command in this process, against an API that has these answers, and 404 for everything else. */
+/** Runs a command in this process against an API with these responses; all other paths return 404. */
 export async function runWith(answers: ApiAnswers, ...words: string[]): Promise<Outcome> {
   const requests: string[] = [];
   const peer = await serveHttp(async (request, response) => {
@@ -25,7 +25,7 @@ export async function runWith(answers: ApiAnswers, ...words: string[]): Promise<
       `${request.method} ${path}${match === undefined ? '' : ` if ${match}`}${body === '' ? '' : ` ${body}`}`,
     );
     const given = answers[`${request.method} ${path}`];
-    // The last one stays.
+    // The last one repeats.
     const answer = Array.isArray(given) ? (given.length > 1 ? given.shift() : given[0]) : given;
     if (answer === null) {
       response.writeHead(204).end();

@@ -37,7 +37,7 @@ export interface RunningCli extends AsyncDisposable {
   finished: Promise<Omit<Finished, 'stdout'>>;
 }
 
-/** Starts a command of the real program that does not end by itself. */
+/** Starts a command that does not exit on its own. */
 export function startCli(words: string[], env: Record<string, string> = {}): RunningCli {
   const child = spawn(process.execPath, [mainProgram, ...words], {
     env: { ...process.env, ...mainEnvironment, ...env },

@@ -12,7 +12,7 @@ export interface ConnectedClient extends AsyncDisposable {
 }
 
 type Capabilities = NonNullable<ClientOptions['capabilities']>;
-/** Gives the client what it answers questions of servers with. */
+/** Registers the client's handlers for server requests. */
 type Preparation = (client: Client) => void;
 
 export async function connectHttp(
@@ -25,7 +25,7 @@ export async function connectHttp(
   return {
     ...connected,
     async [Symbol.asyncDispose]() {
-      // A Switchboard that was stopped by the test has ended the session itself.
+      // A Switchboard that the test stopped has ended the session.
       await transport.terminateSession().catch(() => {});
       await connected.client.close();
     },
@@ -66,7 +66,7 @@ export function textOf(result: Awaited<ReturnType<Client['callTool']>>): string 
   return content.map(({ text = '' }) => text).join('\n');
 }
 
-/** The names of the tools, listed again after each announced change until the list fits. */
+/** Lists again after each change notification until the list matches. */
 export async function toolNamesOnce(
   { client, notifications }: ConnectedClient,
   fits: (names: string[]) => boolean,

@@ -5,7 +5,7 @@ import { createInterface, type Interface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { dockerBytes, dockerRequest, type Engine } from './docker.ts';
 
-/** Makes a container, as Docker's API describes one; it does not run yet. */
+/** Does not start the container. */
 export async function createContainer(
   { socketPath }: Engine,
   description: object,
@@ -23,7 +23,7 @@ export async function createContainer(
   };
 }
 
-/** Runs a program inside of a container that runs, and gives what it wrote and how it ended. */
+/** Runs a program in a running container; returns its output and exit code. */
 export async function runIn(
   { socketPath }: Engine,
   id: string,
@@ -49,7 +49,7 @@ export interface Attached extends Disposable {
   stderr: Interface;
 }
 
-/** Connects to a container, before it starts or while it runs. */
+/** Works before the container starts or while it runs. */
 export async function attachTo({ socketPath }: Engine, id: string): Promise<Attached> {
   const outgoing = request({
     socketPath,
@@ -78,7 +78,7 @@ export async function attachTo({ socketPath }: Engine, id: string): Promise<Atta
   };
 }
 
-/** Docker puts eight bytes before each piece: which stream it is of, and how long it is. Gives what is not yet whole. */
+/** Docker prefixes each frame with eight bytes: its stream and length. Returns the incomplete rest. */
 function takeFrames(bytes: Buffer, taken: (stream: 'stdout' | 'stderr', content: Buffer) => void): Buffer {
   let unread = bytes;
   while (unread.length >= 8 && unread.length >= 8 + unread.readUInt32BE(4)) {

@@ -6,7 +6,7 @@ import { Witness } from './witness.ts';
 
 type Entry = Record<string, unknown>;
 
-/** A server that counts the calls that it has at once, under these rules. */
+/** A server that counts its concurrent calls. */
 export async function startCounting(rules: Entry, settings: Entry = {}, others: Entry = {}) {
   const witness = await Witness.open();
   const servers = (box: Entry) => ({
@@ -20,9 +20,9 @@ export async function startCounting(rules: Entry, settings: Entry = {}, others: 
     witness,
     switchboard,
     open: () => RawSession.open(switchboard.url),
-    /** Settles when so many calls run and so many wait. */
+    /** Resolves when this many calls run and wait. */
     loaded: (running: number, waiting: number) => loaded(switchboard, running, waiting),
-    /** Sends these calls in this order, whichever connections they take. */
+    /** Sends the calls in this order, whichever connections they use. */
     async lineUp(session: RawSession, texts: string[]): Promise<Promise<string>[]> {
       const answers: Promise<string>[] = [];
       const { in_flight, queued } = await serverOf(switchboard, 'box');
@@ -33,7 +33,7 @@ export async function startCounting(rules: Entry, settings: Entry = {}, others: 
       }
       return answers;
     },
-    /** The texts of the first so many calls that reached the server. */
+    /** The texts of the first `count` calls at the server. */
     worked: async (count: number) => (await witness.severalOf('box', 'work', count)).map(({ text }) => text),
     mostAtOnce: () => Math.max(...witness.seenBy('box', 'work').map(({ atOnce }) => Number(atOnce))),
     finish: (text: string) => witness.tell('box', `finish ${text}`),

@@ -4,14 +4,14 @@ import { connect, createServer, type Socket } from 'node:net';
 interface DatabaseProxy extends AsyncDisposable {
   url: string;
   readonly answers: number;
-  /** Ends all connections, and takes no new ones. */
+  /** Closes all connections, and rejects new ones. */
   cut(): void;
-  /** Stops forwarding, and leaves the connections open. */
+  /** Stops forwarding, but keeps the connections open. */
   freeze(): void;
   restore(): void;
 }
 
-/** Stands between a program and its database, whose address is over TCP, and breaks when a test says so. */
+/** A TCP proxy in front of a database that breaks on command. */
 export async function proxyDatabase(url: string): Promise<DatabaseProxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();

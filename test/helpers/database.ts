@@ -4,17 +4,16 @@ import { inject } from 'vitest';
 
 export interface TestDatabase extends AsyncDisposable {
   url: string;
-  /** The same over the Unix socket. */
   socketUrl: string;
   name: string;
 }
 
-/** A new database for a test, migrated or empty. Open connections are closed at the end. */
+/** Open connections are closed at the end of the test. */
 export async function freshDatabase(contents: 'migrated' | 'empty' = 'migrated'): Promise<TestDatabase> {
   const { folder, port, user, password, template } = inject('postgres');
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await administer(`CREATE DATABASE ${name} TEMPLATE ${contents === 'migrated' ? template : 'template0'}`);
-  // An installation is known by the id of its default project, and takes what has the same id for its own.
+  // The id of the default project identifies an installation, and would be equal in all copies.
   if (contents === 'migrated') await administer('UPDATE kb.projects SET id = gen_random_uuid()', name);
   return {
     url: `postgres://${user}:${password}@127.0.0.1:${port}/${name}`,
@@ -24,7 +23,7 @@ export async function freshDatabase(contents: 'migrated' | 'empty' = 'migrated')
   };
 }
 
-/** Runs a statement in a database of the shared server; without a name, beside all of them. */
+/** Without a name, the statement runs outside of all test databases. */
 export async function administer(statement: string, database = 'postgres'): Promise<void> {
   await using client = await connectTo(database);
   await client.query(statement);

@@ -2,7 +2,7 @@ import type { RawSession, RpcMessage } from './raw-http.ts';
 
 const timeoutKey = 'dev.switchboard/timeoutMs';
 
-/** Calls a tool with a wish how long it may take. */
+/** Calls a tool with a client timeout. */
 export function callWithin(
   session: RawSession,
   timeoutMs: unknown,
@@ -13,7 +13,7 @@ export function callWithin(
   return session.request('tools/call', params);
 }
 
-/** Settles when that much time has passed for Switchboard: a call of a tool that never answers has run out of it. */
+/** Resolves when Switchboard has timed out a call with this timeout. */
 export async function timePasses(session: RawSession, milliseconds: number): Promise<void> {
   const { error } = await callWithin(session, milliseconds, 'hang');
   if (error?.data?.code !== 'call_timeout') throw new Error(`The clock is broken: ${error?.message}`);

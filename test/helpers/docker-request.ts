@@ -13,10 +13,7 @@ class DockerError extends Error {
   }
 }
 
-/**
- * Asks an engine, past all code that is tested. A body is sent as JSON, a stream as a tar. Gives what JSON the answer
- * has; of an answer with several, one a line, all of them.
- */
+/** Calls an engine without any code under test. Sends JSON or a tar stream; returns JSON, or a list of JSON lines. */
 export async function dockerRequest<Answer = unknown>(
   socketPath: string,
   method: string,
@@ -32,7 +29,7 @@ export async function dockerRequest<Answer = unknown>(
   return (documents.length === 1 ? documents[0] : documents) as Answer;
 }
 
-/** Asks for something that is not JSON. */
+/** For responses that are not JSON. */
 export async function dockerBytes(
   socketPath: string,
   method: string,
@@ -42,7 +39,7 @@ export async function dockerBytes(
   return readAll(await ask(socketPath, method, path, body));
 }
 
-/** What happens in the engine from now on, or since a time in seconds. Leaving the loop ends the request. */
+/** Events from now on, or since a time in seconds. Leaving the loop ends the request. */
 export async function* dockerEvents<Event = { Type: string; Action: string; Actor: { ID: string } }>(
   socketPath: string,
   filters: Record<string, string[]>,
@@ -66,7 +63,7 @@ async function ask(
 ): Promise<IncomingMessage> {
   const type = body instanceof Readable ? 'application/x-tar' : 'application/json';
   const headers = body === undefined ? {} : { 'content-type': type };
-  // An engine drops a connection that it refuses before it has read all; its answer comes nevertheless.
+  // An engine that rejects a request early drops the connection, but its response still arrives.
   const outgoing = request({ socketPath, method, path, headers, agent: false });
   const answered = once(outgoing, 'response') as Promise<[IncomingMessage]>;
   if (body instanceof Readable) await Promise.race([pipeline(body, outgoing), answered]);

@@ -3,14 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dockerRequest, type Engine } from './docker.ts';
 
-/** Removes one that Switchboard may have mounted, past Switchboard. */
+/** Removes a volume that Switchboard may have mounted, without Switchboard. */
 export async function removeVolume(engine: Engine, name: string): Promise<void> {
   const folder = await volumeFolder(engine, name);
   if (mountsAt(folder) > 0) execFileSync('umount', ['--lazy', folder]);
   await dockerRequest(engine.socketPath, 'DELETE', `/volumes/${name}`);
 }
 
-/** Where the machine has what is in the volume. */
+/** The host path of the volume. */
 export async function volumeFolder({ socketPath }: Engine, name: string): Promise<string> {
   return (await dockerRequest<{ Mountpoint: string }>(socketPath, 'GET', `/volumes/${name}`)).Mountpoint;
 }
@@ -20,7 +20,7 @@ export function mountsAt(folder: string): number {
   return mounts.filter((line) => line.split(' ')[1] === folder).length;
 }
 
-/** The loop devices for files below that folder; those of a file that was removed too. */
+/** Includes loop devices of deleted files. */
 export function loopDevicesBelow(folder: string): string[] {
   return readdirSync('/sys/block').filter((device) => {
     try {

@@ -23,14 +23,13 @@ import { isRunning } from './processes.ts';
 
 export { dockerBytes, dockerEvents, dockerRequest } from './docker-request.ts';
 
-/** A Docker engine with gVisor as its runtime `runsc`. */
 export interface Engine {
   socketPath: string;
 }
 
 type Test = Parameters<typeof requirePart>[1];
 
-/** The engine that all tests of a run share; the first one that asks starts it. Without what it needs, the test is skipped. */
+/** Shared by all tests of a run; the first one starts it. Skips the test if a requirement is missing. */
 export async function sharedEngine(test: Test): Promise<Engine> {
   const programs = requirePrograms(test);
   const folder = join(inject('docker'), 'shared');
@@ -39,7 +38,7 @@ export async function sharedEngine(test: Test): Promise<Engine> {
     writeSettings({ folder, runsc: programs.runsc, liveRestore: false });
     const engine = run(programs.dockerd, folder);
     await waitUntilItAnswers(folder, engine);
-    // The tests that need it may be in other processes.
+    // Other test processes may need it.
     engine.unref();
   });
   return { socketPath: socketPathIn(folder) };
@@ -47,13 +46,13 @@ export async function sharedEngine(test: Test): Promise<Engine> {
 
 interface OwnEngineOptions {
   liveRestore?: boolean;
-  /** It can limit the disk of a container; few engines can. The limit counts the image too. */
+  /** Limits the disk of containers, which few engines can. The limit includes the image. */
   quotas?: boolean;
-  /** Whoever cleans this folder ends it. */
+  /** The owner of this folder cleans up the engine. */
   under?: string;
 }
 
-/** An engine for a test that stops it, or that wants it otherwise. */
+/** An engine for a test that stops or configures it. */
 export class OwnEngine implements Engine, AsyncDisposable {
   readonly socketPath: string;
   private readonly dockerd: string;
@@ -82,28 +81,25 @@ export class OwnEngine implements Engine, AsyncDisposable {
     return engine;
   }
 
-  /** Again, with the same data and socket. */
+  /** Also restarts it with the same data and socket. */
   async start(): Promise<void> {
     if (this.process !== undefined) throw new Error('The engine runs already');
     this.process = run(this.dockerd, this.folder);
     await waitUntilItAnswers(this.folder, this.process);
   }
 
-  /** As a service manager stops it: without `liveRestore`, it stops its containers first. */
+  /** Like a service manager: without `liveRestore`, it stops its containers first. */
   stop(): Promise<void> {
     return this.end('SIGTERM');
   }
 
-  /**
-   * Without a chance to do anything about its containers: they go on. Without `liveRestore`, the next start ends them.
-   * Its containerd ends with it.
-   */
+  /** Containers keep running, but without `liveRestore` the next start ends them. Its containerd ends with it. */
   async kill(): Promise<void> {
     const pidFile = join(this.folder, 'exec/containerd/containerd.pid');
     const containerd = Number(readFileSync(pidFile, 'utf8'));
     await this.end('SIGKILL');
     while (isRunning(containerd)) await delay(20);
-    // As long as its parent has not asked how it ended, the next engine would take it for running.
+    // Until its parent reaps it, the next engine would take it for running.
     rmSync(pidFile);
   }
 
@@ -121,7 +117,7 @@ export class OwnEngine implements Engine, AsyncDisposable {
   }
 }
 
-/** Not those above it: they are gone when the run has ended. */
+/** Not its parents, which are gone when the run has ended. */
 function makeFolder(folder: string): void {
   try {
     mkdirSync(folder);
@@ -134,7 +130,7 @@ function requirePrograms(test: Test): { dockerd: string; runsc: string } {
   return { dockerd: requirePart('docker', test).command, runsc: requirePart('runsc', test).command };
 }
 
-/** A file system with quotas, in a file. The file takes only what is written into it. */
+/** A file system with quotas in a sparse file. */
 function mountBtrfs(folder: string): void {
   const image = `${folder}.btrfs`;
   writeFileSync(image, '');
@@ -147,7 +143,7 @@ function mountBtrfs(folder: string): void {
 function run(dockerd: string, folder: string): ChildProcess {
   const log = openSync(logPath(folder), 'a');
   const engine = spawn(dockerd, ['--config-file', settingsPath(folder)], {
-    // What the engine starts is found in PATH too, and it needs the programs of root.
+    // The engine finds its programs in PATH, and needs those of root.
     env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/bin:/sbin:/bin` },
     stdio: ['ignore', log, log],
     detached: true,

@@ -1,4 +1,4 @@
-/** Ends an engine of the tests with all that it runs, and removes what it made: program, for the folder that it is given. */
+/** Kills a test engine with all its processes, and removes its files; as a program, for the given folder. */
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ import { patienceMs } from './patience.ts';
 
 if (import.meta.main) await removeEngines(process.argv[2]!);
 
-/** Removes the folder of a run, with the engines in it. A test that knows nothing of the end may still make another one. */
+/** A test that does not know of the end may still create another engine. */
 async function removeEngines(folder: string): Promise<void> {
   await untilGone(
     'Folders',
@@ -22,7 +22,7 @@ async function removeEngines(folder: string): Promise<void> {
   );
 }
 
-/** Does not ask the engine, because it may be dead or hang. */
+/** Does not call the engine, which may be dead or hang. */
 export async function removeEngine(folder: string): Promise<void> {
   const settings = readSettings(folder);
   if (settings !== undefined) {
@@ -45,7 +45,7 @@ export async function removeEngine(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Tries again what fails, because much of it is busy for a moment, or was removed by another meanwhile. */
+/** Retries, because resources can be busy for a moment, or already removed by another process. */
 async function untilGone<Remnant>(
   what: string,
   remnants: () => Remnant[],
@@ -72,7 +72,7 @@ function ignoreOutput(command: string, ...args: string[]): void {
   execFileSync(command, args, { stdio: 'ignore' });
 }
 
-/** The engine, its containerd, and what holds a container: each is told of the folder when it is started. */
+/** The engine, its containerd and the container shims: each has the folder in its command line. */
 export function programsOf(folder: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -92,10 +92,7 @@ function processesIn(settings: EngineSettings): number[] {
   return [...new Set(inGroups)].map(Number).filter((pid) => pid > 0);
 }
 
-/**
- * Outside of the folder, because a path to a socket must be short. A container that runs has it written down; one that could
- * not be started has not, and yet its shim may still be there.
- */
+/** Outside of the folder, because socket paths must be short. Running containers record it; failed starts do not. */
 function shimSockets(folder: string): string[] {
   const containers = join(folder, 'exec/containerd/daemon/io.containerd.runtime.v2.task/moby');
   const ids = new Set(existsSync(containers) ? readdirSync(containers) : []);
@@ -106,13 +103,13 @@ function shimSockets(folder: string): string[] {
   return [...ids].map((id) => shimSocketOf(folder, id));
 }
 
-/** How containerd names it. */
+/** The naming scheme of containerd. */
 export function shimSocketOf(folder: string, id: string): string {
   const name = `${folder}/exec/containerd/containerd.sock/moby/${id}`;
   return `/run/containerd/s/${createHash('sha256').update(name).digest('hex')}`;
 }
 
-/** The last one that was mounted is the first to go. */
+/** Unmounted in reverse order. */
 function mountsBelow(folder: string): string[] {
   return readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')
@@ -121,7 +118,7 @@ function mountsBelow(folder: string): string[] {
     .toReversed();
 }
 
-/** The inner ones first. There is one tree, or one for each kind of limit. */
+/** The inner ones first. cgroup v2 has one tree, v1 one per controller. */
 function groupsOf({ group }: EngineSettings): string[] {
   const root = '/sys/fs/cgroup';
   const trees = [
@@ -143,7 +140,7 @@ function foldersBelow(path: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** Its own, and those of the networks that tests have made in it. */
+/** Its own bridge, and those of the networks that tests created. */
 function bridgesOf({ networks }: EngineSettings): string[] {
   return networks.flatMap((network) =>
     execFileSync('ip', ['-oneline', 'address', 'show', 'to', network], { encoding: 'utf8' })

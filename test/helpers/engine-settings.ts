@@ -2,11 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where an engine of the tests can be found outside of its folder. */
+/** The traces of a test engine outside of its folder. */
 export interface EngineSettings {
-  /** The control group that has those of all its containers in it. */
+  /** The parent cgroup of all its containers. */
   group: string;
-  /** The addresses that it may give. */
   networks: string[];
 }
 
@@ -30,10 +29,7 @@ export function socketPathIn(folder: string): string {
   return join(folder, 'docker.sock');
 }
 
-/**
- * Several engines on one machine must not know of each other: each has its own folders, bridge, addresses and control
- * group, and none touches the machine's firewall.
- */
+/** Each engine has its own folders, bridge, addresses and cgroup, and no firewall rules, so that none affects another. */
 export function writeSettings({ folder, runsc, liveRestore }: Choices): void {
   const place = claimPlace();
   const settings = {
@@ -49,26 +45,26 @@ export function writeSettings({ folder, runsc, liveRestore }: Choices): void {
     'cgroup-parent': `/${bridgeOf(place)}`,
     'exec-opts': ['native.cgroupdriver=cgroupfs'],
     'live-restore': liveRestore,
-    // What runs in tests has nothing to save that takes longer.
+    // Tests have nothing to save that takes longer.
     'shutdown-timeout': 2,
-    // KVM is seldom there in a virtual machine, and gVisor's own network stack does not start on every kernel.
+    // Virtual machines seldom have KVM, and gVisor's network stack does not start on every kernel.
     runtimes: { runsc: { path: runsc, runtimeArgs: ['--platform=ptrace', '--network=host'] } },
   };
   try {
     writeFileSync(settingsPath(folder), JSON.stringify(settings, undefined, 2));
   } catch (error) {
-    // Without the settings, nobody would find it.
+    // Without settings, the cleanup would not find it.
     ip('link', 'delete', settings.bridge);
     throw error;
   }
 }
 
-/** Whoever tries to start the engine after this does not find its settings; whoever ends it does. */
+/** A later start does not find the settings, but the cleanup does. */
 export function retireSettings(folder: string): void {
   if (existsSync(settingsPath(folder))) renameSync(settingsPath(folder), retiredPath(folder));
 }
 
-/** Undefined where no engine was made. */
+/** Undefined if no engine was created. */
 export function readSettings(folder: string): EngineSettings | undefined {
   const path = [settingsPath(folder), retiredPath(folder)].find((path) => existsSync(path));
   if (path === undefined) return undefined;
@@ -77,7 +73,7 @@ export function readSettings(folder: string): EngineSettings | undefined {
   return { group: bridge, networks: [subnetOf(place), poolOf(place)] };
 }
 
-/** Nobody else can make a bridge of the same name, so who makes it has the place. */
+/** Bridge names are unique, so creating one claims the place. */
 function claimPlace(): number {
   for (let place = 0; place < mostEngines; place++) {
     if (existsSync(`/sys/class/net/${bridgeOf(place)}`)) continue;
@@ -102,7 +98,7 @@ function bridgeOf(place: number): string {
   return `swbtest${place}`;
 }
 
-// Addresses that are set aside for tests of networks, so that nobody needs them for anything else.
+// The address range reserved for network benchmarks.
 function subnetOf(place: number): string {
   return `198.18.${place}.0/24`;
 }

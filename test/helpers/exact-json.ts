@@ -1,4 +1,4 @@
-/** A number of a JSON text, as it is written there. */
+/** A number as spelled in the JSON text. */
 class NumberText {
   readonly text: string;
 
@@ -9,17 +9,17 @@ class NumberText {
 
 type SourceReviver = (key: string, value: unknown, context: { source?: string }) => unknown;
 
-// The types of TypeScript's library do not have the reviver's context yet.
+// TypeScript does not declare the reviver's context yet.
 const parse = JSON.parse as (text: string, reviver: SourceReviver) => unknown;
 
-/** What JSON.parse reads, but with numbers as they are written. */
+/** Like JSON.parse, but keeps the spelling of numbers. */
 export function parseExactly(text: string): unknown {
   return parse(text, (_key, value, { source }) =>
     typeof value === 'number' ? new NumberText(source!) : value,
   );
 }
 
-/** One text for each value, whatever the order of its keys. */
+/** Independent of key order. */
 export function canonical(value: unknown): string {
   if (value instanceof NumberText) return value.text;
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 
-/** A client that gives its own ids and sends many requests at once, on connections that it keeps. */
+/** Chooses its own ids and sends many requests at once, on kept connections. */
 export class FastClient implements AsyncDisposable {
   private readonly pool: Pool;
   private readonly path: string;

@@ -1,7 +1,7 @@
 import type { HostedView } from '../../src/api/hosted-views.ts';
 import { noon } from './server-view.ts';
 
-/** A hosted server that is well, but for what is said otherwise. */
+/** A healthy hosted server with overrides. */
 export function hostedView(otherwise: Partial<HostedView> = {}): HostedView {
   return {
     id: '0190f3a0-0000-7000-8000-0000000000aa',

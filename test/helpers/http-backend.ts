@@ -13,12 +13,12 @@ interface BackendOptions {
   /** Streamable HTTP, or HTTP+SSE of 2024-11-05. */
   transport?: 'http' | 'sse';
   answers?: 'json' | 'events';
-  /** With which HTTP status streamable HTTP answers what names a session that it does not know. */
+  /** The status for unknown sessions over streamable HTTP. */
   unknownSession?: 400 | 404;
-  /** The file in which `count` notes each execution. */
+  /** The file in which `count` records executions. */
   ledger?: string;
   tools?: Record<string, Tool>;
-  /** With which it is behind TLS. */
+  /** Enables TLS. */
   identity?: Identity;
 }
 
@@ -27,10 +27,10 @@ type Fault =
   | { kind: 'mute' }
   | { kind: 'status'; status: number; headers: Record<string, string>; until?: number };
 
-/** An MCP server over HTTP with `echo`, `whoami`, `count` and `hang`, that fails in the ways it is told to. */
+/** An MCP server over HTTP with `echo`, `whoami`, `count` and `hang` that fails on command. */
 export class HttpBackend implements AsyncDisposable {
   readonly name: string;
-  /** The methods of the requests that it took while it was silent. */
+  /** The methods of the requests received while silent. */
   readonly ignored = new Inbox<string | undefined>();
   refusals = 0;
   private readonly tools: Record<string, Tool>;
@@ -73,17 +73,17 @@ export class HttpBackend implements AsyncDisposable {
     return this.executions.get(textOrKey) ?? 0;
   }
 
-  /** What names an old session is refused. Open streams stay. */
+  /** Open streams stay. */
   forgetSessions(): void {
     this.endpoint.forgetSessions();
   }
 
-  /** Cuts every open event stream: the standing ones, and answers that come as events. */
+  /** Cuts the standing streams and the responses that are streams. */
   dropStreams(): void {
     this.endpoint.dropStreams();
   }
 
-  /** As a process that was killed: connections are reset, sessions are forgotten, new connections are refused. */
+  /** Like a killed process: resets connections, drops sessions, refuses new connections. */
   async goAway(): Promise<void> {
     if (!this.server.listening) return;
     this.endpoint.forgetSessions();
@@ -93,24 +93,24 @@ export class HttpBackend implements AsyncDisposable {
     await closed;
   }
 
-  /** Listens again, on the port that it had. */
+  /** Listens again on the same port. */
   async comeBack(): Promise<void> {
     if (this.port === 0) this.port = await freePort();
     this.server.listen(this.port, '127.0.0.1');
     await once(this.server, 'listening');
   }
 
-  /** Accepts every request from now on and answers none, until `behave`. */
+  /** Accepts requests without a response, until `behave`. */
   fallSilent(): void {
     this.fault = { kind: 'mute' };
   }
 
-  /** Refuses every request from now on with this HTTP status, until `behave`. */
+  /** Rejects every request, until `behave`. */
   failWith(status: number, headers: Record<string, string> = {}): void {
     this.fault = { kind: 'status', status, headers };
   }
 
-  /** The same for so many calls, and not for those that follow. */
+  /** Rejects only the next `count` calls. */
   failCalls(count: number, status: number): void {
     this.fault = { kind: 'status', status, headers: {}, until: this.refusals + count };
   }

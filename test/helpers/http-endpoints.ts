@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answerJson, openEvents, writeEvent } from './http-peer.ts';
 import type { RpcMessage } from './raw-http.ts';
 
-/** Gives the answer to a request; what comes before it goes to `notify`. */
+/** Returns the response; earlier notifications go to `notify`. */
 export type Relay = (message: RpcMessage, notify: (message: object) => void) => Promise<object>;
 
 export interface Endpoint {
@@ -13,7 +13,7 @@ export interface Endpoint {
   dropStreams(): void;
 }
 
-/** HTTP+SSE of 2024-11-05, as a server speaks it: one stream for each session, on which everything is answered. */
+/** The server side of HTTP+SSE of 2024-11-05: one stream per session, which carries all responses. */
 export class SseEndpoint implements Endpoint {
   readonly path = '/sse';
   private readonly relay: Relay;

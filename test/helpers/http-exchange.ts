@@ -87,7 +87,7 @@ export function serveHttp(answer: RequestListener): Promise<Peer> {
   return listen(createHttpServer(answer));
 }
 
-/** A server that says just this, to each request on each connection in turn. */
+/** Sends exactly these bytes for each request of each connection. */
 export function serveRaw(answer: (socket: Socket, request: number) => void): Promise<Peer> {
   return listen(
     createTcpServer((socket) => {

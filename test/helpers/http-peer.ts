@@ -13,10 +13,10 @@ export interface PeerExchange {
   response: ServerResponse;
 }
 
-/** True where the quirk has taken care of the exchange; all others are answered as a good server does. */
+/** True if the quirk handled the exchange; otherwise the peer responds normally. */
 export type Quirk = (exchange: PeerExchange) => boolean;
 
-/** Plays MCP servers over HTTP, one under each path; each has a quirk, and behaves otherwise. */
+/** Plays MCP servers over HTTP, one under each path, each with a quirk. */
 export class HttpPeer implements AsyncDisposable {
   readonly exchanges = new Inbox<PeerExchange>();
   private readonly quirks: Record<string, Quirk>;
@@ -51,7 +51,7 @@ export class HttpPeer implements AsyncDisposable {
     return Object.fromEntries(names.map((name) => [name, { url: `${this.origin}/${name}` }]));
   }
 
-  /** The first exchange, past or future, of this server that fits. */
+  /** The first match, past or future. */
   sees(name: string, fits: (exchange: PeerExchange) => boolean): Promise<PeerExchange> {
     return this.exchanges.first((exchange) => exchange.path === `/${name}` && fits(exchange));
   }
@@ -99,7 +99,7 @@ export function answerJson(
   response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(body);
 }
 
-/** A session id for each handshake, as a server over HTTP gives it; and how many there were. */
+/** Issues a session id per handshake, and counts them. */
 export function sessionGiver() {
   let sessions = 0;
   return {
@@ -120,7 +120,7 @@ export function openEvents(response: ServerResponse): void {
   response.flushHeaders();
 }
 
-/** Writes one event: fields in the order given, a message as data. */
+/** Writes the fields in this order, a message as data. */
 export function writeEvent(response: ServerResponse, fields: Record<string, string>, message?: object): void {
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\n`);
   const data =

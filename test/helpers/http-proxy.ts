@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 
 /** Forwards HTTP requests. With `required`, it rejects those without that header. */
 export class HttpProxy implements AsyncDisposable {
-  /** Can be replaced between two requests. */
   target: string;
   readonly requests: { method: string; header: string | undefined }[] = [];
   private readonly server = createServer((request, response) => {

@@ -8,7 +8,7 @@ export interface Identity {
   cert: string;
 }
 
-/** A key and a certificate for this machine that it signs itself; undefined where there is no openssl to make them. */
+/** A self-signed certificate for this machine; undefined without openssl. */
 export function makeIdentity(): Identity | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'switchboard-tls-'));
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];

@@ -8,10 +8,7 @@ import { type TarEntry, tarOf } from './tar.ts';
 const base = 'switchboard-test/node:latest';
 const fixtures = join(import.meta.dirname, '../fixtures');
 
-/**
- * An image that runs a server of test/fixtures; arguments of a container become its arguments. Made once for each engine,
- * from the node that runs the tests. It has a user `node` (1000), and everybody may write into /data and /tmp.
- */
+/** An image that runs a fixture, with a user `node` (1000) and world-writable /data and /tmp; built once per engine. */
 export async function serverImage({ socketPath }: Engine, fixture: string): Promise<string> {
   const folder = dirname(socketPath);
   await onlyOnce(folder, 'node-image', () => importBase(socketPath));
@@ -34,14 +31,14 @@ async function importBase(socketPath: string): Promise<void> {
     ...libraries().map((path) => ({ path: path.slice(1), mode: 0o755, file: path })),
   ];
   const said = await dockerRequest(socketPath, 'POST', `/images/create?${query}`, tarOf(entries));
-  // A failure comes in an answer that begins as a success.
+  // A failure comes in a response that starts as a success.
   const failure = [said].flat().find((line) => (line as { error?: string }).error !== undefined);
   if (failure !== undefined) throw new Error(`The image cannot be made: ${JSON.stringify(failure)}`);
 }
 
 const passwd = 'root:x:0:0:root:/:/sbin/nologin\nnode:x:1000:1000:node:/data:/sbin/nologin\n';
 
-/** The server in a layer of its own above the base. */
+/** Adds a layer above the base. */
 async function addServer(socketPath: string, fixture: string): Promise<void> {
   const program = `${fixture}.mjs`;
   const { Id: id } = await dockerRequest<{ Id: string }>(socketPath, 'POST', '/containers/create', {
@@ -60,7 +57,7 @@ async function addServer(socketPath: string, fixture: string): Promise<void> {
   await dockerRequest(socketPath, 'DELETE', `/containers/${id}`);
 }
 
-/** One file, because there are no packages in the image. */
+/** One file, because the image has no packages. */
 async function bundle(fixture: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [join(fixtures, `${fixture}.ts`)],
@@ -70,14 +67,14 @@ async function bundle(fixture: string): Promise<string> {
     platform: 'node',
     target: 'node24',
     banner: {
-      // Packages of the older kind call it.
+      // CommonJS packages call it.
       js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
     },
   });
   return outputFiles[0]!.text;
 }
 
-/** Those that node is linked with, where its loader looks for them. */
+/** The shared libraries of node, where its loader looks for them. */
 function libraries(): string[] {
   const linked = execFileSync('ldd', [process.execPath], { encoding: 'utf8' });
   return [...linked.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path!);

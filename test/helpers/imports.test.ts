@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { importsOf } from './imports.ts';
 
-describe('the scanner of imports', () => {
-  it('finds static, dynamic and re-exporting ones with their lines', () => {
+describe('the import scanner', () => {
+  it('finds static, dynamic and re-exporting imports with their lines', () => {
     const text = [
       "import { a } from './a.ts';",
       "import type { B } from '../b.ts';",
@@ -27,7 +27,7 @@ describe('the scanner of imports', () => {
     ]);
   });
 
-  it('takes comments and other code for what they are', () => {
+  it('ignores comments and other code', () => {
     const text = [
       "// import './a.ts';",
       "/* import './b.ts' */",

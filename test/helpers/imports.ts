@@ -4,16 +4,14 @@ import { lineAt, withoutComments } from './source.ts';
 export interface Import {
   file: string;
   line: number;
-  /** A path from the project's root where the import is relative, else the package's name as written. */
+  /** A path from the project's root for a relative import, else the package name. */
   target: string;
-  /** Whether nothing of it is left at run time. */
   typeOnly: boolean;
 }
 
 const staticImport = /\b(import|export)\s+(type\s+)?((?:[\w*$\s,]|\{[^}]*\})*?\bfrom\s*)?(['"])([^'"\n]+)\4/g;
 const dynamicImport = /\bimport\s*\(\s*(['"`])([^'"`\n]+)\1/g;
 
-/** Every static and dynamic import and re-export in a TypeScript file. */
 export function importsOf(file: string, text: string): Import[] {
   const code = withoutComments(text);
   const found: Import[] = [];

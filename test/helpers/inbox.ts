@@ -8,13 +8,13 @@ export class Inbox<Item> {
     for (const check of [...this.waiting]) check(item);
   }
 
-  /** The first item, past or future, that fits. */
+  /** The first match, past or future. */
   first(fits: (item: Item) => boolean): Promise<Item> {
     const past = this.items.find(fits);
     return past === undefined ? this.next(fits) : Promise.resolve(past);
   }
 
-  /** The first item from now on that fits. */
+  /** The first match from now on. */
   next(fits: (item: Item) => boolean): Promise<Item> {
     return new Promise((resolve) => {
       const check = (item: Item) => {
@@ -26,7 +26,7 @@ export class Inbox<Item> {
     });
   }
 
-  /** As many items that fit as asked for, past ones included. */
+  /** Includes past items. */
   async several(count: number, fits: (item: Item) => boolean): Promise<Item[]> {
     while (this.items.filter(fits).length < count) await this.next(fits);
     return this.items.filter(fits).slice(0, count);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** JSON as somebody may write it: any white space, escapes, spellings of numbers, and keys that are there twice. */
+/** JSON with any white space, escapes, number spellings and duplicate keys. */
 interface JsonTexts {
   value: string;
   object: string;
@@ -51,14 +51,14 @@ export const numberTexts = fc
       `${sign}${whole}${fraction === undefined ? '' : `.${fraction}`}${exponent?.join('') ?? ''}`,
   );
 
-/** A key as it may be spelled: mostly plain, sometimes with an escape. */
+/** Mostly plain, sometimes with an escape. */
 function spelled(key: string): fc.Arbitrary<string> {
   const plain = JSON.stringify(key);
   const escaped = plain.replace(/[a-z]/, (letter) => `\\u00${letter.charCodeAt(0).toString(16)}`);
   return fc.oneof({ arbitrary: fc.constant(plain), weight: 9 }, fc.constant(escaped));
 }
 
-/** Keys of the envelope, and some that are like them. */
+/** Keys of the envelope, and similar ones. */
 const tellingKeys = fc.constantFrom(
   ...['id', 'jsonrpc', 'method', 'params', 'result', 'error', 'name', 'uri', 'ref', '_meta', 'progressToken'],
   ...['arguments', 'Name', 'ID', 'para\u017fms', '__proto__', 'constructor', 'toString', '0', '1', ''],
@@ -93,7 +93,7 @@ export const jsonTexts = fc.letrec((tie: fc.LetrecTypedTie<JsonTexts>) => ({
   ),
 }));
 
-/** The members in any order and with any white space, as the text of an object. */
+/** In any order and with any white space. */
 export function objectText(members: readonly string[]): fc.Arbitrary<string> {
   return fc
     .tuple(
@@ -110,7 +110,7 @@ function member(key: string, values: fc.Arbitrary<string>): fc.Arbitrary<string>
   return fc.tuple(spelled(key), space, values).map(([text, blank, value]) => `${text}:${blank}${value}`);
 }
 
-/** An object with these members and, now and then, others that may be the same ones again. */
+/** Sometimes adds other members, which may be duplicates. */
 function objectWith(...members: fc.Arbitrary<string>[]): fc.Arbitrary<string> {
   const other = fc.tuple(keyTexts, jsonTexts.value).map(([key, value]) => `${key}:${value}`);
   const others = fc.oneof(

@@ -3,13 +3,13 @@ import type { RpcMessage } from './raw-http.ts';
 import type { Answerer } from './server-states.ts';
 
 export interface LoadResult {
-  /** What the call brought, different for each. */
+  /** Unique per call. */
   key: string;
   by: Answerer | undefined;
   error: RpcMessage['error'];
 }
 
-/** Makes calls of a tool that gives back what it was brought, so many at a time, as long as `goesOn` says so. */
+/** Calls an echo tool with this concurrency while `goesOn` returns true. */
 export async function load(
   client: FastClient,
   tool: 'echo' | 'count',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { onlyOnce } from './only-once.ts';
 
-describe('work that is done only once', () => {
+describe('work that runs only once', () => {
   let folder: string;
 
   beforeEach(() => {
@@ -13,7 +13,7 @@ describe('work that is done only once', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('is waited for by all who ask', async () => {
+  it('is awaited by all callers', async () => {
     const { promise: allowed, resolve: allow } = Promise.withResolvers<void>();
     let runs = 0;
     let settled = 0;
@@ -22,7 +22,7 @@ describe('work that is done only once', () => {
       return allowed;
     };
     const asked = [1, 2, 3].map(() => onlyOnce(folder, 'work', work).then(() => settled++));
-    // By now, those who do not wait for it would be done.
+    // By now, callers that do not wait would be done.
     await onlyOnce(folder, 'other work', async () => {});
     expect(settled).toBe(0);
     allow();
@@ -31,13 +31,13 @@ describe('work that is done only once', () => {
     expect(runs).toBe(1);
   });
 
-  it('fails for all who ask, and is not tried again', async () => {
+  it('fails for all callers, and is not retried', async () => {
     const work = () => Promise.reject(new Error('no engine'));
     await expect(onlyOnce(folder, 'work', work)).rejects.toThrow('no engine');
     await expect(onlyOnce(folder, 'work', async () => {})).rejects.toThrow('no engine');
   });
 
-  it('is not waited for when the process that did it is gone', async () => {
+  it('is not awaited when its process is gone', async () => {
     const { pid } = spawnSync('true');
     writeFileSync(join(folder, 'work.lock'), String(pid));
     await expect(onlyOnce(folder, 'work', async () => {})).rejects.toThrow('ended before it was done');

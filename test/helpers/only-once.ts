@@ -3,10 +3,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/**
- * Runs the work in one of the processes that ask for it with this folder and name, and in no other again. Everybody
- * waits for its end, and gets its failure.
- */
+/** Runs the work once among all processes with this folder and name. All callers await it, and get its failure. */
 export async function onlyOnce(folder: string, name: string, work: () => Promise<void>): Promise<void> {
   const lock = join(folder, `${name}.lock`);
   const outcome = join(folder, `${name}.outcome`);
@@ -31,7 +28,7 @@ async function take(lock: string): Promise<boolean> {
   }
 }
 
-/** Under its name only when it is whole. */
+/** Renamed when complete, so that readers see no partial file. */
 async function recordOutcome(outcome: string, work: () => Promise<void>): Promise<void> {
   const failure = await work().then(
     () => '',
@@ -41,7 +38,7 @@ async function recordOutcome(outcome: string, work: () => Promise<void>): Promis
   await rename(`${outcome}-new`, outcome);
 }
 
-/** Undefined while the one who took the lock has not yet written who it is. */
+/** Undefined until the owner of the lock has written its pid. */
 function ownerOf(lock: string): number | undefined {
   return Number(readFileSync(lock, 'utf8')) || undefined;
 }

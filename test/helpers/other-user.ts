@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import type { RawRequest } from './raw-http.ts';
 
-/** `nobody`, who is on every machine and owns nothing. */
+/** `nobody` exists on every machine and owns nothing. */
 const OTHER_USER = 65_534;
 
-/** Skips a test that needs a second user where we cannot be one; in CI nothing is skipped, so there it fails. */
+/** Skips a test without the rights to become a second user; in CI it fails instead. */
 export function requireOtherUser(test: { skip(note: string): never }): void {
   if (process.platform === 'linux' && process.geteuid?.() === 0) return;
   const { CI } = process.env;
@@ -15,7 +15,7 @@ export function requireOtherUser(test: { skip(note: string): never }): void {
   test.skip('needs another user: run it as root');
 }
 
-/** Runs code as that user. It can read no file of ours, so the program is started first, and then lets go of its rights. */
+/** That user cannot read our files, so the program starts first and then drops its rights. */
 export function startAsOther(code: string, ...words: string[]): ChildProcess {
   const drop = `process.setgroups([]); process.setgid(${OTHER_USER}); process.setuid(${OTHER_USER});`;
   return spawn(process.execPath, ['-e', `${drop}\n${code}`, ...words], {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { findPart, requirePart } from './parts.ts';
 
-describe('parts of the tests', () => {
+describe('the programs for tests', () => {
   let folder: string;
   const test = {
     skip(note: string): never {
@@ -20,7 +20,7 @@ describe('parts of the tests', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('are where setup says', () => {
+  it('are found where setup installed them', () => {
     writeFileSync(
       join(folder, 'uvx.json'),
       JSON.stringify({ command: '/opt/uvx', env: { UV_OFFLINE: '1' } }),
@@ -28,11 +28,11 @@ describe('parts of the tests', () => {
     expect(requirePart('uvx', test, folder)).toEqual({ command: '/opt/uvx', env: { UV_OFFLINE: '1' } });
   });
 
-  it('say that setup has not run', () => {
+  it('report that setup has not run', () => {
     expect(findPart('uvx', folder)).toEqual({ missing: 'node scripts/setup.mjs --test has not run' });
   });
 
-  it('skip the test that needs a missing one, with the reason', () => {
+  it('skip the test if one is missing, with the reason', () => {
     vi.stubEnv('CI', '');
     writeFileSync(join(folder, 'uvx.json'), JSON.stringify({ missing: 'python3 is not installed' }));
     expect(() => requirePart('uvx', test, folder)).toThrow('skipped: needs uvx: python3 is not installed');

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
-/** A program that scripts/setup.mjs installs for the tests, beside the npm packages. */
+/** A program that scripts/setup.mjs installs for the tests. */
 interface Part {
   command: string;
-  /** Environment that the program needs; a server's `env` takes it as it is. */
+  /** Environment that the program needs, in the format of a server's `env`. */
   env: Record<string, string>;
 }
 
@@ -27,14 +27,14 @@ type PartName =
 
 const cache = fileURLToPath(new URL('../../.cache', import.meta.url));
 
-/** What setup wrote down about the part: where it is, or why it is not there. */
+/** The record of setup: the path, or why it is missing. */
 export function findPart(name: PartName, folder = cache): Part | { missing: string } {
   const path = join(folder, `${name}.json`);
   if (!existsSync(path)) return { missing: 'node scripts/setup.mjs --test has not run' };
   return record.parse(JSON.parse(readFileSync(path, 'utf8')));
 }
 
-/** Gives the part, or skips the test and says why; in CI nothing is skipped, so there it fails. */
+/** Skips the test if the program is missing; in CI it fails instead. */
 export function requirePart(name: PartName, test: { skip(note: string): never }, folder = cache): Part {
   const part = findPart(name, folder);
   if ('command' in part) return part;

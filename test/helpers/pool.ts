@@ -9,7 +9,6 @@ export interface Pool extends AsyncDisposable {
   session: RawSession;
 }
 
-/** A group of HTTP servers, each with settings of its own. */
 export async function startPool(members: Record<string, object>, settings: object = {}): Promise<Pool> {
   const names = Object.keys(members);
   const started = await Promise.all(
@@ -43,7 +42,7 @@ export function answerer({ result, error }: RpcMessage): string {
   return (JSON.parse(text) as Answerer).name;
 }
 
-/** Which servers answered how many of so many calls, one after the other. */
+/** Counts how many of these sequential calls each server answered. */
 export async function answerers(count: number, call: (index: number) => Promise<RpcMessage>) {
   const names: string[] = [];
   for (let index = 0; index < count; index++) names.push(answerer(await call(index)));

@@ -8,7 +8,7 @@ export function postgresIn(home: string): number | undefined {
   return findPostmaster(join(home, 'postgres'));
 }
 
-/** Ends the PostgreSQL that a Switchboard which was killed has left behind. */
+/** Stops the PostgreSQL of a Switchboard that was killed. */
 export async function endPostgresIn(home: string): Promise<void> {
   for (let pid = postgresIn(home); pid !== undefined; pid = postgresIn(home)) {
     process.kill(pid, 'SIGQUIT');
@@ -16,13 +16,13 @@ export async function endPostgresIn(home: string): Promise<void> {
   }
 }
 
-/** Removes a home, and ends what still runs in it before. */
+/** Stops what still runs in the home first. */
 export async function removeHome(home: string): Promise<void> {
   await endPostgresIn(home);
   await rm(home, { recursive: true, force: true });
 }
 
-/** As whom Switchboard uses the PostgreSQL in its home. */
+/** Switchboard's login to the PostgreSQL in its home. */
 export function ownLogin(home: string): { user: string; password: string } {
   return { user: 'switchboard_app', password: readFileSync(join(home, 'postgres.password'), 'utf8').trim() };
 }

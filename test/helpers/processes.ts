@@ -8,12 +8,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface TestProcess extends AsyncDisposable {
   pid: number;
   said: string;
-  /** Settles when it, and whoever else holds its output, is gone. */
+  /** Resolves when the process and all others that hold its output are gone. */
   ended: Promise<unknown>;
   isAlive(): boolean;
 }
 
-/** Runs a script in a shell that leads a process group of its own, and waits until it says something. */
+/** Runs a script as the leader of a process group, and waits for its first output. */
 export async function startScript(script: string, env: Record<string, string> = {}): Promise<TestProcess> {
   const child: ChildProcessByStdio<null, Readable, null> = spawn('sh', ['-c', script], {
     env: { PATH: process.env.PATH, ...env },
@@ -34,7 +34,7 @@ export async function startScript(script: string, env: Record<string, string> = 
   };
 }
 
-/** A negative number asks for a process group. */
+/** A negative number means a process group. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -44,7 +44,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** A script that ends when another program has taken the place of its shell, which then knows nothing of it. */
+/** Exits when another program has replaced its shell, which then does not reap it. */
 export const whenReplaced = 'until grep -q sleep /proc/$$/comm; do :; done';
 
 /** Polls, because only children have an exit event. A zombie counts as gone. */

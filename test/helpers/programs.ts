@@ -2,10 +2,7 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
-/**
- * The folder of what was compiled for this run of tests; undefined elsewhere: then the sources run. A program of the tests
- * that runs others is told with TEST_PROGRAMS.
- */
+/** The compiled programs of this test run; undefined elsewhere: then the sources run. TEST_PROGRAMS passes it on. */
 export const programsFolder = process.env.TEST_PROGRAMS ?? (await providedFolder());
 
 async function providedFolder(): Promise<string | undefined> {
@@ -15,7 +12,7 @@ async function providedFolder(): Promise<string | undefined> {
 export const mainProgram =
   programsFolder === undefined ? join(root, 'src/main.ts') : join(programsFolder, 'dist/main.js');
 
-/** Hundreds of processes run the same program: what Node makes of its code, the next ones find. */
+/** Hundreds of processes run the same program, so they share Node's compile cache. */
 export const mainEnvironment: Record<string, string> =
   programsFolder === undefined ? {} : { NODE_COMPILE_CACHE: join(programsFolder, 'compiled') };
 

@@ -13,7 +13,7 @@ export interface RpcMessage {
 export interface RawRequest {
   method?: string;
   headers?: Record<string, string>;
-  /** Text and bytes go out as they are, anything else as JSON. */
+  /** Text and bytes are sent unchanged, anything else as JSON. */
   body?: unknown;
 }
 
@@ -21,11 +21,11 @@ export interface RawAnswer {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
-  /** The body as JSON; undefined where it is none. */
+  /** Undefined if the body is not JSON. */
   json: RpcMessage | undefined;
 }
 
-/** Sends an HTTP request with exactly these headers, on a connection of its own. */
+/** Sends exactly these headers, on a new connection. */
 export function openExchange(
   url: string,
   { method = 'POST', headers = {}, body }: RawRequest,
@@ -61,7 +61,7 @@ export interface RawEvent {
 export class EventStream {
   readonly response: IncomingMessage;
   readonly events = new Inbox<RawEvent>();
-  /** Settles when either side closes the stream. */
+  /** Resolves when either side closes the stream. */
   readonly ended: Promise<void>;
   private text = '';
 
@@ -73,7 +73,7 @@ export class EventStream {
     response.on('error', () => {});
   }
 
-  /** The first message, past or future, that fits. */
+  /** The first match, past or future. */
   async message(fits: (message: RpcMessage) => boolean): Promise<RpcMessage> {
     const { message } = await this.events.first(
       (event) => event.message !== undefined && fits(event.message),
@@ -145,7 +145,6 @@ export class RawSession {
     return session;
   }
 
-  /** What every request of this session carries. */
   headers(more: Record<string, string> = {}): Record<string, string> {
     return {
       'content-type': 'application/json',
@@ -160,7 +159,7 @@ export class RawSession {
     return exchange(this.url, { headers: this.headers(more), body });
   }
 
-  /** Sends a request and gives its answer, also where it comes as a stream. */
+  /** Returns the response, even if it is a stream. */
   async request(method: string, params: object = {}, id: unknown = this.nextId++): Promise<RpcMessage> {
     const answer = await this.post({ jsonrpc: '2.0', id, method, params });
     if (answer.json !== undefined) return answer.json;
@@ -188,14 +187,14 @@ export class RawSession {
     return this.post({ jsonrpc: '2.0', method, params });
   }
 
-  /** Sends a request whose answer is to be a stream of events. */
+  /** Sends a request whose response is a stream. */
   async openCall(name: string, toolArguments: object, progressToken: unknown): Promise<EventStream> {
     const params = { name, arguments: toolArguments, _meta: { progressToken } };
     const body = { jsonrpc: '2.0', id: this.nextId++, method: 'tools/call', params };
     return new EventStream(await openExchange(this.url, { headers: this.headers(), body }));
   }
 
-  /** Opens the standing stream, or goes on with the stream of that event. */
+  /** Opens the standing stream, or resumes the stream of that event. */
   async listen(lastEventId?: string): Promise<EventStream> {
     const resumption = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
     const headers = this.headers({ accept: 'text/event-stream', ...resumption });

@@ -5,7 +5,7 @@ import { Cli, RawExpressionNode } from 'kysely-codegen';
 
 const biomeProgram = join(import.meta.dirname, '../../node_modules/.bin/biome');
 
-/** What the columns hold is narrower than what the database knows of them. */
+/** The columns hold narrower types than the database knows. */
 const narrower = Object.entries({
   'kb.projects.names': "Generated<'model-safe' | 'as-is'>",
   'kb.project_mcp_servers.config': 'Record<string, unknown>',
@@ -24,7 +24,7 @@ const narrower = Object.entries({
   'kb.agent_run_tool_calls.status': "'ok' | 'tool_error' | 'error' | 'timeout' | 'cancelled'",
 }).map(([column, type]) => [column, new RawExpressionNode(type)] as const);
 
-/** The types of a database's tables, as src/store/schema.ts has them. */
+/** In the format of src/store/schema.ts. */
 export async function generateSchema(url: string): Promise<string> {
   const code = await new Cli().generate({
     url,

@@ -7,7 +7,7 @@ export async function serverOf({ baseUrl }: RunningSwitchboard, name: string): P
   return JSON.parse(text) as ServerView;
 }
 
-/** Settles when the API shows the server so. There is no event for how many calls wait, so it is asked again and again. */
+/** Polls, because the number of queued calls has no event. */
 export async function serverOnce(
   switchboard: RunningSwitchboard,
   name: string,
@@ -19,13 +19,13 @@ export async function serverOnce(
   }
 }
 
-/** Who answered, as the tools of the echo fixtures tell. */
+/** As returned by the tools of the echo fixtures. */
 export interface Answerer {
   name: string;
   pid: number;
 }
 
-/** Settles when so many replicas of each of these servers have been ready once. */
+/** Resolves when this many replicas of each server have been ready once. */
 export async function allReady(
   switchboard: RunningSwitchboard,
   servers: Record<string, number>,
@@ -42,7 +42,7 @@ export async function allReady(
   );
 }
 
-/** The next time, from now on, that a server or one of its replicas enters this state. */
+/** The next time that a server or one of its replicas enters this state. */
 export function nextState(
   { events, event }: RunningSwitchboard,
   name: string,

@@ -2,14 +2,14 @@ import type { ServerView } from '../../src/api/views.ts';
 
 type Replica = ServerView['replicas'][number];
 
-/** A moment for texts that depend on the time. */
+/** For texts that depend on the time. */
 export const noon = new Date('2030-01-01T12:00:00.000Z');
 
 export function afterNoon(milliseconds: number): string {
   return new Date(noon.getTime() + milliseconds).toISOString();
 }
 
-/** A server that is well, but for what is said otherwise. */
+/** A healthy server with overrides. */
 export function serverView(otherwise: Partial<ServerView> = {}): ServerView {
   return {
     id: null,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from 'vitest';
 
 type Use = <Resource extends AsyncDisposable>(resource: Resource) => Resource;
 
-/** Opens what the tests of a file or a `describe` share. What it passes to `use` is closed after them, last first. */
+/** Opens resources shared by a file or a `describe`; those passed to `use` are closed afterwards, last first. */
 export function setUp(open: (use: Use) => Promise<void>): void {
   const resources = new AsyncDisposableStack();
   beforeAll(() => open((resource) => resources.use(resource)));

@@ -18,7 +18,7 @@ export function sourceFiles(folder: string): SourceFile[] {
     .map((path) => ({ path, text: readFileSync(join(projectRoot, path), 'utf8') }));
 }
 
-/** The text with its comments blanked out, so that positions and line numbers stay. */
+/** Blanks the comments, so that positions and line numbers stay. */
 export function withoutComments(text: string): string {
   const stringOrComment =
     /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g;

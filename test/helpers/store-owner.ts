@@ -6,13 +6,13 @@ import { fixtureProgram } from './programs.ts';
 
 interface StoreOwner extends AsyncDisposable {
   pid: number;
-  /** `open`, or why not. */
+  /** `open`, or the error. */
   said: string;
   kill(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Another process that has a store open in a home. */
+/** Another process with an open store. */
 export async function startStoreOwner(home: string): Promise<StoreOwner> {
   const child: ChildProcessByStdio<null, Readable, null> = spawn(
     process.execPath,

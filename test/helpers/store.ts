@@ -11,7 +11,6 @@ interface TestStore extends Store, AsyncDisposable {
   home: string;
 }
 
-/** A store in a home of its own, or in one that is given. */
 export async function openTestStore(options: Partial<StoreOptions> = {}): Promise<TestStore> {
   const home = options.home ?? (await temporaryHome()).path;
   const told: string[] = [];
@@ -48,7 +47,7 @@ export async function temporaryHome(): Promise<{ path: string } & AsyncDisposabl
   return { path, [Symbol.asyncDispose]: () => removeHome(path) };
 }
 
-/** One store over a database of its own for all tests of a file, and what makes projects in it. */
+/** One store with its own database for all tests of a file. */
 export async function storeForTests() {
   const database = await freshDatabase();
   const store = await openTestStore({ url: database.url });

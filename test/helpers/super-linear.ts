@@ -17,7 +17,7 @@ interface Node {
   callee?: { name?: string };
 }
 
-/** The regular expressions of a TypeScript file, and the lines on which others are made while it runs. */
+/** The regular expression literals, and the lines that create others at run time. */
 export function regularExpressionsIn(text: string): { literals: Literal[]; constructed: number[] } {
   const literals: Literal[] = [];
   const constructed: number[] = [];
@@ -36,14 +36,14 @@ export function regularExpressionsIn(text: string): { literals: Literal[]; const
   return { literals, constructed };
 }
 
-/** The parts of a pattern by which it can take more than linear time; none where it cannot. */
+/** The parts that can take more than linear time. */
 export function slowParts({ source, flags: flagText }: Pick<Literal, 'source' | 'flags'>): string[] {
   const parser = new RegExpParser();
   const flags = parser.parseFlags(flagText);
   const { unicode, unicodeSets } = flags;
   const pattern = parser.parsePattern(source, 0, source.length, { unicode, unicodeSets });
   const found = analyse({ pattern, flags }).reports.map(({ type }) => type as string);
-  // A sticky pattern is tried at one place only.
+  // A sticky pattern is tried at one position only.
   if (flags.sticky) return found;
   visitRegExpAST(pattern, {
     onQuantifierEnter(quantifier) {
@@ -54,10 +54,7 @@ export function slowParts({ source, flags: flagText }: Pick<Literal, 'source' | 
   return found;
 }
 
-/**
- * Whether a pattern may run through a text with this quantifier, fail, and do so again from each later place at which it
- * can begin. It cannot where something stands before the quantifier that the quantifier does not run over.
- */
+/** Whether a match can fail after the quantifier and rescan the same text from each later position. */
 function startsOver(quantifier: AST.Quantifier, flags: ReadonlyFlags): boolean {
   const { chars } = getConsumedChars(quantifier.element, flags);
   let isLast = true;
@@ -71,7 +68,7 @@ function startsOver(quantifier: AST.Quantifier, flags: ReadonlyFlags): boolean {
     }
     node = parent;
   }
-  // What nothing follows cannot fail.
+  // A quantifier at the end cannot fail.
   return !isLast;
 }
 

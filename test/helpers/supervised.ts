@@ -15,7 +15,7 @@ import { specOf } from '../hosting/contract.ts';
 import { Inbox } from './inbox.ts';
 import { fixtureServer } from './switchboard.ts';
 
-/** Delays that a test can wait for. */
+/** Short delays for tests. */
 export const quick = {
   restarts: { firstDelaysMs: [0, 0, 0], windowMs: 60_000, ladderMs: [20, 40, 600_000] },
   restartGraceMs: 5_000,
@@ -36,7 +36,7 @@ async function chooseFrom(drivers: readonly Driver[]): Promise<Driver> {
 }
 
 export interface WatchedSettings extends Partial<SupervisorSettings> {
-  /** Nobody shakes hands with what runs. */
+  /** Instances do not complete the handshake. */
   mute?: boolean;
 }
 
@@ -46,7 +46,7 @@ export class Watched {
   readonly runs = new Inbox<string>();
   readonly supervisor: Supervisor;
 
-  /** Who asks for none gets the first driver that is there. */
+  /** The first available driver is the default. */
   constructor(drivers: readonly Driver[], { mute = false, ...settings }: WatchedSettings) {
     const get = async (provider: Provider) =>
       drivers.find((driver) => driver.provider === provider) ?? drivers[0]!;
@@ -60,7 +60,7 @@ export class Watched {
         warned: (message) => this.warnings.add(message),
         running: (id) => {
           this.runs.add(id);
-          // The probe speaks no MCP: whoever runs is taken to have shaken hands, unless a test says otherwise.
+          // The probe speaks no MCP, so running instances count as initialized.
           if (!mute) this.supervisor.initialized(id);
         },
       },
@@ -71,7 +71,7 @@ export class Watched {
     return this.supervisor.status(id)?.status;
   }
 
-  /** All that were told of it so far; one that was told again, with more known of it, counts once. */
+  /** Repeated reports of one status count once. */
   statuses(id: string): HostedStatus[] {
     return this.changes.items
       .filter((change) => change.id === id)
@@ -94,7 +94,7 @@ export class Watched {
   }
 }
 
-/** Tells test/fixtures/runs-commands.ts what to do. */
+/** Sends commands to test/fixtures/runs-commands.ts. */
 export class Speech {
   readonly ended: Promise<SwitchboardError>;
   private readonly attachment: Extract<Attachment, { kind: 'stdio' }>;
@@ -109,7 +109,7 @@ export class Speech {
     this.attachment.input.write(`${line}\n`);
   }
 
-  /** What it answers to a line, as one line. */
+  /** Returns one line. */
   ask(line: string): Promise<string> {
     const { output } = this.attachment;
     return new Promise((resolve) => {
@@ -126,7 +126,7 @@ export class Speech {
   }
 }
 
-/** Where instances are run for a test. Looks for itself whether two of one server ever run at once. */
+/** Runs instances for a test, and checks that two of one server never run at once. */
 export class Ground implements AsyncDisposable {
   readonly processes: ProcessDriver;
   readonly groups: number[] = [];
@@ -177,7 +177,7 @@ export class Ground implements AsyncDisposable {
 }
 
 interface Making extends Partial<Omit<HostedServer, 'spec'>> {
-  /** What the probe does first, read at every start. */
+  /** The first commands of the probe, read at every start. */
   does?: () => string[];
   more?: Partial<InstanceSpec>;
 }
@@ -203,14 +203,11 @@ export function probe({ does = () => [], more = {}, ...rest }: Making = {}): Hos
 interface Kept {
   spec: string;
   instance: Instance;
-  /** Settles when the engine goes away. */
+  /** Resolves when the engine goes away. */
   lost: PromiseWithResolvers<Exit>;
 }
 
-/**
- * A driver whose instances outlive their owners and can be out of reach, as those of a Docker engine; only that they are
- * processes. It fails where two of one server are to run at once.
- */
+/** Like a Docker engine, but with processes: instances outlive their owners. Fails if two of one server run at once. */
 export class EngineLikeDriver implements Driver {
   readonly provider = 'docker';
   readonly survivors = {
@@ -219,7 +216,7 @@ export class EngineLikeDriver implements Driver {
   };
   readonly kept = new Map<string, Kept>();
   away: string | undefined;
-  /** Starts wait for it. */
+  /** Starts wait for this. */
   gate: Promise<unknown> = Promise.resolve();
   starts = 0;
   aborted = 0;
@@ -234,7 +231,7 @@ export class EngineLikeDriver implements Driver {
     return this.away;
   }
 
-  /** As when an engine is stopped that leaves its containers running. */
+  /** Like an engine that stops and leaves its containers running. */
   goAway(why: string): void {
     this.away = why;
     for (const { lost } of this.kept.values())

@@ -17,15 +17,15 @@ interface UpEvent {
 
 export interface RunningSwitchboard extends AsyncDisposable {
   url: string;
-  /** The same address without a path. */
+  /** Without a path. */
   baseUrl: string;
   configPath: string;
   home: string;
-  /** Its DATABASE_URL; undefined: it runs a PostgreSQL of its own, or none. */
+  /** Undefined if it runs its own PostgreSQL, or none. */
   databaseUrl: string | undefined;
   process: ChildProcess;
   events: UpEvent[];
-  /** The first event, past or future, that fits. */
+  /** The first match, past or future. */
   event(fits: (event: UpEvent) => boolean): Promise<UpEvent>;
   configure(servers: object, settings?: object, more?: object): Promise<void>;
   stop(): Promise<void>;
@@ -34,14 +34,11 @@ export interface RunningSwitchboard extends AsyncDisposable {
 interface SwitchboardOptions {
   args?: string[];
   env?: Record<string, string>;
-  /** How many files and connections it may have open at a time. */
+  /** The limit of open files and connections. */
   openFiles?: number;
-  /**
-   * `none`, the default of tests: it runs without; `shared`: a database of its own on the server that all tests share;
-   * `embedded`: a PostgreSQL of its own. An address is used as it is, and outlives it.
-   */
+  /** `none` is the default, `shared` a new database on the shared server, `embedded` its own PostgreSQL; a `url` outlives it. */
   database?: 'shared' | 'embedded' | 'none' | { url: string };
-  /** A folder that outlives it, in place of one that goes with it. */
+  /** A folder that outlives it; a temporary one by default. */
   home?: string;
 }
 
@@ -103,7 +100,7 @@ export async function startSwitchboard(
   const end = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
     await exited;
-    // Where it was killed.
+    // In case it was killed.
     await endPostgresIn(home);
     await database.fresh?.[Symbol.asyncDispose]();
     await removeHome(folder);
@@ -132,16 +129,13 @@ export async function startSwitchboard(
   };
 }
 
-/**
- * Unless a test sets them: the first list waits for every server, however slow the machine is, and shutdown does not wait
- * for pending calls. A setting of `undefined` restores the program's default.
- */
+/** Defaults: the first list waits for every server, and shutdown for no call. `undefined` restores the program's default. */
 function configText(mcpServers: object | undefined, settings: object = {}, more: object = {}): string {
   const switchboard = { discoveryWaitMs: patienceMs, shutdownGraceMs: 0, ...settings };
   return JSON.stringify({ mcpServers, switchboard, ...more });
 }
 
-/** Only a run of tests has a shared server; a program that uses this is served like a user. */
+/** Only a test run has a shared server; other programs get the user's default. */
 async function openDatabase(
   choice: SwitchboardOptions['database'] = process.env.VITEST === undefined ? 'embedded' : 'none',
 ): Promise<{ variable: string | undefined; fresh?: TestDatabase }> {
@@ -157,7 +151,7 @@ const root = join(import.meta.dirname, '../..');
 
 type ReferenceServer = 'everything' | 'filesystem' | 'memory';
 
-/** A reference server as it stands in a configuration: run over stdio. */
+/** The configuration of a reference server over stdio. */
 export function referenceServer(name: ReferenceServer, ...more: string[]) {
   return { command: process.execPath, args: [programOf(name), ...more] };
 }
@@ -179,10 +173,10 @@ const httpModes = {
   streamableHttp: { path: '/mcp', ready: /listening on port/ },
 };
 
-/** Runs the reference server `everything` in one of its HTTP modes, which take the port as a variable. */
+/** The HTTP modes of `everything` take the port as a variable. */
 export async function startEverything(mode: keyof typeof httpModes): Promise<RunningServer> {
   const { path, ready } = httpModes[mode];
-  // Another process may take the free port first; then the server ends and gets another.
+  // Another process may take the free port first; then this tries another.
   for (;;) {
     const port = await freePort();
     const child = spawn(process.execPath, [programOf('everything'), mode], {

@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs';
 import { Readable } from 'node:stream';
 
-/** What is in an archive: a folder, or a file with its text or the path of its content. */
+/** A folder, or a file with its text or a source path. */
 export type TarEntry = { path: string; mode: number } & ({ text: string } | { file: string } | object);
 
 const blockBytes = 512;
@@ -29,7 +29,7 @@ async function* blocksOf(entries: TarEntry[]): AsyncGenerator<Buffer> {
   yield Buffer.alloc(2 * blockBytes);
 }
 
-/** The fields of the ustar format; its checksum counts its own place as spaces. */
+/** The ustar checksum counts its own field as spaces. */
 function headerOf({ path, mode }: TarEntry, type: string, size: number): Buffer {
   if (path.length > 100) throw new Error(`The path is too long for this archive: ${path}`);
   const header = Buffer.alloc(blockBytes);

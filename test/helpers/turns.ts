@@ -1,4 +1,4 @@
-/** How many turns of the event loop others get while this is done. */
+/** The number of event loop turns that other work gets meanwhile. */
 export async function turnsDuring(work: Promise<unknown>): Promise<number> {
   let turns = 0;
   const count = () => {

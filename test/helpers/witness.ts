@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Inbox } from './inbox.ts';
 
-/** A report of a fixture process. Its exit is one too, because its connection closes. */
+/** A report of a fixture process. Its exit counts too, because its connection closes. */
 export interface Sighting {
   who: string;
   pid: number;
@@ -31,15 +31,12 @@ export class Witness implements AsyncDisposable {
     return { WITNESS_PORT: String(port), WITNESS_NAME: who };
   }
 
-  /** The first time, past or future, that this fixture sees this. */
+  /** The first match, past or future. */
   sees(who: string, saw: string, fits: (sighting: Sighting) => boolean = () => true): Promise<Sighting> {
     return this.sightings.first((sighting) => sighting.who === who && sighting.saw === saw && fits(sighting));
   }
 
-  /**
-   * The first so many sightings of one kind. What a fixture reports and what it answers travel apart, so the number
-   * that must be there by now is waited for.
-   */
+  /** Reports and responses travel on different connections, so this waits for the expected number. */
   severalOf(
     who: string,
     saw: string,
@@ -79,7 +76,7 @@ export class Witness implements AsyncDisposable {
       this.untold.delete(last.who);
       this.sightings.add(last);
     });
-    // A killed process resets its connection; that is its end like any other.
+    // A killed process resets its connection, which counts as its exit.
     socket.on('error', () => {});
     socket.on('close', () => {
       this.sockets.delete(socket);

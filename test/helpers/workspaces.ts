@@ -1,6 +1,6 @@
 import type { NewWorkspace } from '../../src/store/workspaces.ts';
 
-/** A hosted server as it is kept, but for what is said otherwise. */
+/** A persisted hosted server with overrides. */
 export function newWorkspace(name: string, otherwise: Partial<NewWorkspace> = {}): NewWorkspace {
   return {
     name,
