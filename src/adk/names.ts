@@ -1,19 +1,19 @@
 import type { AgentTool } from '../agent/toolbox.ts';
 
 /** The names that Gemini accepts. */
-const takenNames = /^[A-Za-z0-9_.:-]{1,64}$/;
+const acceptedNames = /^[A-Za-z0-9_.:-]{1,64}$/;
 
 /** Maps the names for the model to tools. A tool keeps its server's name if the model accepts it and it is unique. */
 export function adkNames(tools: readonly AgentTool[]): Map<string, AgentTool> {
-  const wanted = new Map<string, number>();
+  const counts = new Map<string, number>();
   for (const { name, ownName } of tools) {
-    for (const one of new Set([name, ownName])) wanted.set(one, (wanted.get(one) ?? 0) + 1);
+    for (const one of new Set([name, ownName])) counts.set(one, (counts.get(one) ?? 0) + 1);
   }
   return new Map(
     tools.map((tool) => {
       const { name, ownName } = tool;
-      const isItsAlone = takenNames.test(ownName) && wanted.get(ownName) === 1;
-      return [isItsAlone ? ownName : name, tool];
+      const keepsOwnName = acceptedNames.test(ownName) && counts.get(ownName) === 1;
+      return [keepsOwnName ? ownName : name, tool];
     }),
   );
 }

@@ -26,7 +26,7 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
   private readonly keepMs: number;
   private readonly isNamed: (tool: Pick<AgentTool, 'name'>) => boolean;
   private lease: Lease | undefined;
-  private isResting = false;
+  private isClosed = false;
   private uses = 0;
   private timer: NodeJS.Timeout | undefined;
   private released: Promise<void> | undefined;
@@ -41,7 +41,7 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
 
   /** Connects first if necessary. After a failure, the next call tries again. */
   override async getTools(context?: ReadonlyContext): Promise<SwitchboardTool[]> {
-    this.isResting = false;
+    this.isClosed = false;
     const offered = await this.use(async (toolbox) => toolbox.tools());
     const tools = [...adkNames(offered)]
       .filter(([name, tool]) => this.isNamed(tool) || this.isNamed({ name }))
@@ -57,8 +57,8 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
   }
 
   override async close(): Promise<void> {
-    this.isResting = true;
-    this.restIfIdle();
+    this.isClosed = true;
+    this.releaseWhenIdle();
   }
 
   /** Closes its connections and servers for good, except those that other toolsets share. */
@@ -85,13 +85,13 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
       return await work(toolbox);
     } finally {
       this.uses--;
-      this.restIfIdle();
+      this.releaseWhenIdle();
     }
   }
 
-  private restIfIdle(): void {
+  private releaseWhenIdle(): void {
     clearTimeout(this.timer);
-    if (!this.isResting || this.uses > 0 || this.lease === undefined) return;
+    if (!this.isClosed || this.uses > 0 || this.lease === undefined) return;
     this.timer = setTimeout(() => void this.release(), this.keepMs);
   }
 

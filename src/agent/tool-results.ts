@@ -49,10 +49,10 @@ function contentOf(item: unknown): ResultContent {
   }
 }
 
-function resource({ uri, mimeType, text: words, blob }: Item): ResultContent {
+function resource({ uri, mimeType, text: value, blob }: Item): ResultContent {
   const type = inWords(mimeType ?? '');
   const title = inWords(uri ?? '');
-  if (typeof words === 'string') return text(`Resource ${title}:\n${words}`);
+  if (typeof value === 'string') return text(`Resource ${title}:\n${value}`);
   if (typeof blob !== 'string') return text(`[resource ${title} without contents]`);
   if (type.startsWith('image/')) return image(type, blob);
   if (type === 'application/pdf') return document(type, blob, title);
@@ -121,8 +121,8 @@ function cut(items: readonly ResultContent[], maxCharacters: number): ResultCont
 }
 
 /** Without half of a surrogate pair at the end. */
-function head(words: string, length: number): string {
-  const shown = words.slice(0, length);
+function head(value: string, length: number): string {
+  const shown = value.slice(0, length);
   return shown.isWellFormed() ? shown : shown.slice(0, -1);
 }
 
@@ -130,6 +130,6 @@ function isBlank(item: ResultContent): boolean {
   return item.type === 'text' && item.text.trim() === '';
 }
 
-function text(words: string): ResultContent {
-  return { type: 'text', text: words.toWellFormed() };
+function text(value: string): ResultContent {
+  return { type: 'text', text: value.toWellFormed() };
 }

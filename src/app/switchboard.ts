@@ -139,9 +139,9 @@ export class Switchboard implements App {
     hosting?.calls.abortAll();
     const frontOver = front.close(graceMs === 0 ? 0 : FLUSH_MS);
     const ending = () => hosting?.supervisor?.ending ?? [];
-    const told = watchEnding(ending, SLOW_END_MS, STOP_GRACE_MS, events.waiting);
+    const cancelReport = watchEnding(ending, SLOW_END_MS, STOP_GRACE_MS, events.waiting);
     await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), detached, ...testsOver]);
-    told();
+    cancelReport();
     await persistence?.close();
     record.close();
   }
@@ -157,7 +157,7 @@ export class Switchboard implements App {
       {
         servers: this.serverSettings,
         events: this.serverEvents(),
-        recall: (...asked) => this.persistence?.offers.restore(...asked),
+        recall: (...args) => this.persistence?.offers.restore(...args),
         openSecret: (sealed) => database!.store.secrets.open(sealed),
         ownSecrets: [...ownSecretsIn(options.database), ...proxyPasswords(process.env)],
         home: options.home,

@@ -88,7 +88,7 @@ export interface Driver {
 export interface Survivors {
   /** Returns the running instance if it was started with the same spec. Removes other instances of this server. */
   adopt(spec: InstanceSpec, events: InstanceEvents): Promise<Instance | undefined>;
-  /** Removes this installation's instances of all other servers, and returns their names. */
+  /** Removes this installation's instances of all other servers, and returns their ids. */
   reap(ids: readonly string[]): Promise<string[]>;
 }
 

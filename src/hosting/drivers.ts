@@ -8,7 +8,7 @@ import type { Former } from './server-state.ts';
 export interface Drivers {
   get(provider: Provider): Promise<Driver>;
   /** Returns the best usable driver if none is requested. Rejects if there is none. */
-  choose(asked: Provider | undefined, former?: Former): Promise<Driver>;
+  choose(requested: Provider | undefined, former?: Former): Promise<Driver>;
 }
 
 export interface DriversOptions extends HostingSettings {
@@ -28,27 +28,27 @@ const isolating: readonly Provider[] = ['gvisor', 'firecracker', 'e2b'];
 const lesser = ['docker', 'process'] as const;
 
 export function createDrivers(options: DriversOptions): Drivers {
-  const made = new Map<Provider, Promise<Driver>>();
+  const created = new Map<Provider, Promise<Driver>>();
   const get = (provider: Provider) => {
-    const driver = made.get(provider) ?? factories[provider](options);
-    made.set(provider, driver);
+    const driver = created.get(provider) ?? factories[provider](options);
+    created.set(provider, driver);
     return driver;
   };
-  return { get, choose: (asked, former) => chooseDriver(asked, options.allow, get, former) };
+  return { get, choose: (requested, former) => chooseDriver(requested, options.allow, get, former) };
 }
 
 /**
- * Never returns less isolation than requested or allowed. `former` is set if `asked` is only the provider that ran the server
+ * Never returns less isolation than requested or allowed. `former` is set if `requested` is only the provider that ran the server
  * before.
  */
 export async function chooseDriver<Found extends Candidate>(
-  asked: Provider | undefined,
+  requested: Provider | undefined,
   allow: HostingSettings['allow'],
   get: (provider: Provider) => Promise<Found>,
   former?: Former,
 ): Promise<Found> {
   const order =
-    asked === undefined ? [...isolating, ...lesser.filter((each) => allow.includes(each))] : [asked];
+    requested === undefined ? [...isolating, ...lesser.filter((each) => allow.includes(each))] : [requested];
   const reasons: [Provider, string][] = [];
   for (const provider of order) {
     const driver = await get(provider);
@@ -57,11 +57,11 @@ export async function chooseDriver<Found extends Candidate>(
     reasons.push([provider, reason]);
   }
   const data = { providers: Object.fromEntries(reasons) };
-  throw asked === undefined
+  throw requested === undefined
     ? new SwitchboardError('no_isolation', describeNone(reasons), { data })
     : new SwitchboardError(
         'server_start_failed',
-        `The provider "${asked}", which ${origin(former)}, cannot be used: ${reasons[0]![1]}`,
+        `The provider "${requested}", which ${origin(former)}, cannot be used: ${reasons[0]![1]}`,
         { data },
       );
 }

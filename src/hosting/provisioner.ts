@@ -5,7 +5,7 @@ import type { Driver, Instance, InstanceEvents, InstanceSpec } from './driver.ts
 import type { DesiredState, Former, HostedServer, StatusReporter } from './server-state.ts';
 
 export interface DriverPool {
-  choose(asked: Provider | undefined, former?: Former): Promise<Driver>;
+  choose(requested: Provider | undefined, former?: Former): Promise<Driver>;
   /** Resolves when leftovers of earlier runs are removed or cannot be. Start nothing before. */
   untilReaped(driver: Driver): Promise<void>;
   reap(driver: Driver): Promise<void>;
@@ -135,7 +135,7 @@ export class Provisioner {
     await unlessAborted(this.pool.untilReaped(driver), signal).catch(() => {});
   }
 
-  /** Returns without an error if the driver is unavailable. */
+  /** Waits for the next check if the driver is unavailable. */
   async removeLeftover(signal: AbortSignal): Promise<void> {
     const driver = this.leftoverDriver;
     if (driver === undefined) return;

@@ -47,7 +47,7 @@ export class Supervisor {
     this.options = {
       timing: { ...TIMING, ...timing },
       drivers: {
-        choose: (...asked) => drivers.choose(...asked),
+        choose: (...args) => drivers.choose(...args),
         untilReaped: (driver) => this.untilReaped(driver),
         reap: (driver) => this.reap(driver),
       },

@@ -4,7 +4,7 @@ const SHORTEST = 4;
 const SHORTEST_DERIVED = 8;
 
 /** Longer values are not searched in doubly escaped text, which has many characters for each of theirs. */
-const LONGEST_TWICE = 16_384;
+const LONGEST_DOUBLY_ESCAPED = 16_384;
 
 /**
  * The ways in which a value may appear in a text: plain, in JSON, URLs, HTML, base64 (as in a Basic header) and hex, and doubly
@@ -14,12 +14,12 @@ export function encodingsOf(value: string): string[] {
   if (value.length < SHORTEST) return [];
   const wellFormed = value.toWellFormed();
   const escaped = [encodeURI(wellFormed), encodeURIComponent(wellFormed)];
-  const once = [value, ...inJson(value), ...escaped, ...escaped.map(inSmallEscapes), ...inHex(value)];
-  const spellings = value.length > LONGEST_TWICE ? once : [...once, ...twice(value, escaped)];
-  if (value.length < SHORTEST_DERIVED) return spellings;
+  const once = [value, ...inJson(value), ...escaped, ...escaped.map(withLowercaseEscapes), ...inHex(value)];
+  const direct = value.length > LONGEST_DOUBLY_ESCAPED ? once : [...once, ...doublyEscaped(value, escaped)];
+  if (value.length < SHORTEST_DERIVED) return direct;
   const urls = inUrls(value);
-  const derived = [...value.split(/\r?\n/), ...urls, ...urls.map(inSmallEscapes), ...inBase64(value)];
-  return [...spellings, ...derived.filter((text) => text.length >= SHORTEST_DERIVED)];
+  const derived = [...value.split(/\r?\n/), ...urls, ...urls.map(withLowercaseEscapes), ...inBase64(value)];
+  return [...direct, ...derived.filter((text) => text.length >= SHORTEST_DERIVED)];
 }
 
 /** Some encoders escape slashes, and some all non-ASCII characters. */
@@ -32,9 +32,9 @@ function inJson(value: string): string[] {
   return [usual, ascii].flatMap((text) => [text, text.replaceAll('/', '\\/')]);
 }
 
-function twice(value: string, escaped: readonly string[]): string[] {
+function doublyEscaped(value: string, escaped: readonly string[]): string[] {
   const urls = escaped.map((text) => encodeURIComponent(text));
-  const small = escaped.map((text) => encodeURIComponent(inSmallEscapes(text)));
+  const small = escaped.map((text) => encodeURIComponent(withLowercaseEscapes(text)));
   return [...inJson(value).flatMap(inJson), ...inHtml(value), ...urls, ...small];
 }
 
@@ -54,7 +54,7 @@ function inHex(value: string): string[] {
 }
 
 /** Percent escapes are case-insensitive. */
-function inSmallEscapes(text: string): string {
+function withLowercaseEscapes(text: string): string {
   return text.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase());
 }
 

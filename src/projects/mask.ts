@@ -20,7 +20,7 @@ export class Mask {
   apply(text: string): string {
     let clean = '';
     let cleanTo = 0;
-    for (const { start, end } of this.places(text)) {
+    for (const { start, end } of this.matches(text)) {
       clean += `${text.slice(cleanTo, start)}${MASK}`;
       cleanTo = end;
     }
@@ -28,8 +28,8 @@ export class Mask {
   }
 
   /** Overlapping matches are merged. */
-  private places(text: string): { start: number; end: number }[] {
-    const places: { start: number; end: number }[] = [];
+  private matches(text: string): { start: number; end: number }[] {
+    const matches: { start: number; end: number }[] = [];
     this.beginning.lastIndex = 0;
     for (let hit = this.beginning.exec(text); hit !== null; hit = this.beginning.exec(text)) {
       const start = hit.index;
@@ -37,10 +37,10 @@ export class Mask {
       const found = this.byBeginning.get(hit[0])!.find((candidate) => text.startsWith(candidate, start));
       if (found === undefined) continue;
       const end = start + found.length;
-      const before = places.at(-1);
+      const before = matches.at(-1);
       if (before !== undefined && start < before.end) before.end = Math.max(before.end, end);
-      else places.push({ start, end });
+      else matches.push({ start, end });
     }
-    return places;
+    return matches;
   }
 }

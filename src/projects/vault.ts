@@ -32,7 +32,7 @@ export class Vault {
 
   value(name: string): string | undefined {
     const sealed = this.sealed.get(name);
-    return sealed && this.opening(sealed);
+    return sealed && this.openSealed(sealed);
   }
 
   versions(names: Iterable<string>): Record<string, string> {
@@ -55,7 +55,7 @@ export class Vault {
   }
 
   private maskOfAll(): Mask {
-    const current = new Set(this.secrets().map((secret) => this.valueOrNothing(secret)));
+    const current = new Set(this.secrets().map((secret) => this.valueOrEmpty(secret)));
     this.forgetOldest(current);
     return new Mask([...this.alwaysMasked, ...this.opened].flatMap(encodingsOf));
   }
@@ -70,15 +70,15 @@ export class Vault {
   }
 
   /** A value that cannot be opened was never given to a server. */
-  private valueOrNothing(secret: SealedSecret): string {
+  private valueOrEmpty(secret: SealedSecret): string {
     try {
-      return this.opening(secret);
+      return this.openSealed(secret);
     } catch {
       return '';
     }
   }
 
-  private opening(sealed: SealedSecret): string {
+  private openSealed(sealed: SealedSecret): string {
     const value = this.open(sealed);
     this.opened.delete(value);
     this.opened.add(value);

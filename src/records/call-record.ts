@@ -56,8 +56,8 @@ function errorOf({ error, isRpcError, answer }: FinishedCall): CallRecord['error
   if (byteLength(answer) > MAX_PAYLOAD_BYTES)
     return { code: 'server_error', message: 'The error is too large.' };
   try {
-    const { error: said } = JSON.parse(join(answer).toString()) as { error?: RpcError };
-    return { code: String(said?.code), message: String(said?.message) };
+    const { error: rpcError } = JSON.parse(join(answer).toString()) as { error?: RpcError };
+    return { code: String(rpcError?.code), message: String(rpcError?.message) };
   } catch {
     return { code: 'server_error', message: 'The error is not valid JSON.' };
   }
@@ -69,8 +69,8 @@ function cleanError(error: CallRecord['error'], clean: (text: string) => string)
 
 /** For a tool only its arguments, otherwise all params. */
 function inputOf(request: Message, params: Span, clean: (text: string) => string): string | null {
-  return payload([bytesAt(request.bytes, params)], clean, (asked) =>
-    request.method === 'tools/call' ? asked.arguments : asked,
+  return payload([bytesAt(request.bytes, params)], clean, (value) =>
+    request.method === 'tools/call' ? value.arguments : value,
   );
 }
 

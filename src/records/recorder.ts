@@ -192,7 +192,7 @@ export class Recorder implements CallRecorder {
       refusals.statements++;
       if (records.length === 1) {
         refusals.records++;
-        this.tellOnce((error as Error).message);
+        this.warnOnce((error as Error).message);
         return;
       }
       const half = Math.ceil(records.length / 2);
@@ -201,7 +201,7 @@ export class Recorder implements CallRecorder {
     }
   }
 
-  private tellOnce(reason: string): void {
+  private warnOnce(reason: string): void {
     if (this.reasons.has(reason) || this.reasons.size >= MAX_REASONS) return;
     this.reasons.add(reason);
     this.settings.warned(`Records of calls are dropped, because the database does not take them: ${reason}`);

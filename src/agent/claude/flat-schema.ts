@@ -27,10 +27,10 @@ export function shapeOf(root: Schema): Shape | undefined {
     if (!isObject(schema) || ++parts > MAX_PARTS) return anything;
     if (![schema.type ?? 'object'].flat().includes('object')) return undefined;
     let shape: Shape | undefined = ownShape(schema);
-    const together = [...('$ref' in schema ? [referred(root, schema.$ref)] : []), ...listOf(schema.allOf)];
-    for (const part of together) shape = both(shape, visit(part));
-    for (const parted of [schema.anyOf, schema.oneOf]) {
-      if (parted !== undefined) shape = both(shape, either(listOf(parted).map(visit)));
+    const conjuncts = [...('$ref' in schema ? [resolve(root, schema.$ref)] : []), ...listOf(schema.allOf)];
+    for (const part of conjuncts) shape = intersect(shape, visit(part));
+    for (const alternatives of [schema.anyOf, schema.oneOf]) {
+      if (alternatives !== undefined) shape = intersect(shape, unite(listOf(alternatives).map(visit)));
     }
     return shape;
   };
@@ -45,11 +45,11 @@ function ownShape({ properties, required }: Schema): Shape {
   };
 }
 
-function both(one: Shape | undefined, other: Shape | undefined): Shape | undefined {
+function intersect(one: Shape | undefined, other: Shape | undefined): Shape | undefined {
   if (one === undefined || other === undefined) return undefined;
   const properties = new Map(one.properties);
   for (const [name, schema] of other.properties) {
-    properties.set(name, properties.has(name) ? joined(properties.get(name), schema) : schema);
+    properties.set(name, properties.has(name) ? mergeSchemas(properties.get(name), schema) : schema);
   }
   return {
     properties,
@@ -58,7 +58,7 @@ function both(one: Shape | undefined, other: Shape | undefined): Shape | undefin
   };
 }
 
-function either(shapes: readonly (Shape | undefined)[]): Shape | undefined {
+function unite(shapes: readonly (Shape | undefined)[]): Shape | undefined {
   const possible = shapes.filter((shape) => shape !== undefined);
   const [first, ...others] = possible;
   if (first === undefined) return undefined;
@@ -76,29 +76,29 @@ function either(shapes: readonly (Shape | undefined)[]): Shape | undefined {
   return { properties, required, choices: choice.every(({ length }) => length > 0) ? [choice] : [] };
 }
 
-function joined(one: unknown, other: unknown): unknown {
-  if (saysNothing(one) || JSON.stringify(one) === JSON.stringify(other)) return other;
-  if (saysNothing(other)) return one;
+function mergeSchemas(one: unknown, other: unknown): unknown {
+  if (acceptsAnything(one) || JSON.stringify(one) === JSON.stringify(other)) return other;
+  if (acceptsAnything(other)) return one;
   if (isObject(one) && isObject(other) && !('anyOf' in one) && Object.keys(other).join() === 'anyOf') {
     return { ...one, ...other };
   }
   return { allOf: [one, other] };
 }
 
-function saysNothing(schema: unknown): boolean {
+function acceptsAnything(schema: unknown): boolean {
   return schema === true || (isObject(schema) && Object.keys(schema).length === 0);
 }
 
 /** Resolves references within the same schema; others accept anything. */
-function referred(root: Schema, reference: unknown): unknown {
+function resolve(root: Schema, reference: unknown): unknown {
   if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return true;
-  let at: unknown = root;
+  let node: unknown = root;
   for (const step of reference.split('/').slice(1)) {
     const key = unescaped(step);
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return true;
-    at = (at as Schema)[key];
+    if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return true;
+    node = (node as Schema)[key];
   }
-  return at;
+  return node;
 }
 
 function unescaped(step: string): string {

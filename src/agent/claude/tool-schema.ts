@@ -85,9 +85,9 @@ function described({ description }: Schema, shape: Shape, swaps: ReadonlyMap<str
     if (sets.length > MAX_CHOICES) return [];
     return [`Requires one of these: ${sets.map((names) => names.map(named).join(' and ')).join('; or ')}.`];
   });
-  const words = [...(typeof description === 'string' ? [description] : []), ...choices].join('\n');
+  const text = [...(typeof description === 'string' ? [description] : []), ...choices].join('\n');
   return {
-    ...(words === '' ? {} : { description: words }),
+    ...(text === '' ? {} : { description: text }),
     ...(properties.length === 0 ? {} : { properties: Object.fromEntries(properties) }),
     ...(shape.required.size === 0 ? {} : { required: [...shape.required].map(named) }),
   };

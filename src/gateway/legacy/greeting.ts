@@ -37,8 +37,8 @@ const unnamed = { name: 'unknown', version: '0' };
 
 export function nameOf(clientInfo: unknown): string {
   const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };
-  const words = [name, version].filter((word) => typeof word === 'string' && word !== '');
-  return cut(words.join(' '));
+  const parts = [name, version].filter((part) => typeof part === 'string' && part !== '');
+  return cut(parts.join(' '));
 }
 
 /** Copies, because a slice keeps the whole text in memory. */
@@ -58,11 +58,11 @@ function keptCapabilities(offered: unknown): Record<string, unknown> {
 function keptInfo(info: unknown): object {
   if (typeof info !== 'object' || info === null) return unnamed;
   if (JSON.stringify(info).length <= LARGEST_INFO) return info;
-  const words = ['name', 'title', 'version'].flatMap((key) => {
-    const word = (info as Record<string, unknown>)[key];
-    return typeof word === 'string' ? [[key, cut(word)]] : [];
+  const parts = ['name', 'title', 'version'].flatMap((key) => {
+    const part = (info as Record<string, unknown>)[key];
+    return typeof part === 'string' ? [[key, cut(part)]] : [];
   });
-  return { ...unnamed, ...Object.fromEntries(words) };
+  return { ...unnamed, ...Object.fromEntries(parts) };
 }
 
 export function initializeResult(

@@ -38,10 +38,10 @@ function expect(headers: Headers, name: string, wanted: string): void {
   const sent = headers[name];
   if (sent === wanted && !wanted.startsWith('=?')) return;
   if (sent === undefined) throw mismatch(`the header ${name} is missing`);
-  const said = textOfHeader(String(sent));
-  if (said === undefined) throw mismatch(`the header ${name} ${headerProblem(String(sent))}`);
-  if (said !== wanted)
-    throw mismatch(`the header ${name} says "${start(said)}", the message "${start(wanted)}"`);
+  const decoded = textOfHeader(String(sent));
+  if (decoded === undefined) throw mismatch(`the header ${name} ${headerProblem(String(sent))}`);
+  if (decoded !== wanted)
+    throw mismatch(`the header ${name} says "${start(decoded)}", the message "${start(wanted)}"`);
 }
 
 function start(text: string): string {

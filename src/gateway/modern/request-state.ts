@@ -64,9 +64,9 @@ export function bindingOf(
   project: string | undefined,
   { bytes, method, params }: Message,
 ): string {
-  const { _meta, inputResponses, requestState, ...asked } =
+  const { _meta, inputResponses, requestState, ...rest } =
     params === undefined ? {} : (parseLossless(bytesAt(bytes, params).toString()) as Record<string, unknown>);
-  const text = JSON.stringify([client, project ?? null, method, sorted(asked)]);
+  const text = JSON.stringify([client, project ?? null, method, sorted(rest)]);
   return createHash('sha256').update(text).digest('base64url');
 }
 

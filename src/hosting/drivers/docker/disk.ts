@@ -52,8 +52,8 @@ export class DiskMeter {
   }
 
   private async measureRoot(id: string): Promise<number> {
-    const ask = { query: { size: '1' }, timeoutMs: MEASURING_MS };
-    return (await inspectContainer(this.engine, id, ask)).SizeRw ?? 0;
+    const options = { query: { size: '1' }, timeoutMs: MEASURING_MS };
+    return (await inspectContainer(this.engine, id, options)).SizeRw ?? 0;
   }
 
   /** Shares one measurement, because the engine measures all volumes at once and refuses parallel requests. */

@@ -158,17 +158,17 @@ export class DockerDriver implements Driver {
 
   private async create(spec: InstanceSpec, options: Options): Promise<string> {
     const query = { name: containerName(spec) };
-    const ask = async (body: object) =>
+    const create = async (body: object) =>
       (await this.engine.post<{ Id: string }>('/containers/create', { query, body })).Id;
-    if (!this.canLimitDisk || !spec.hasWritableRoot) return ask(options);
+    if (!this.canLimitDisk || !spec.hasWritableRoot) return create(options);
     const StorageOpt = { size: String(spec.limits.diskBytes) };
     try {
-      return await ask({ ...options, HostConfig: { ...options.HostConfig, StorageOpt } });
+      return await create({ ...options, HostConfig: { ...options.HostConfig, StorageOpt } });
     } catch (error) {
       if (!(error instanceof EngineRefusal) || !/storage.?opt/i.test(error.message)) throw error;
       // Without quotas, disk usage is measured instead.
       this.canLimitDisk = false;
-      return ask(options);
+      return create(options);
     }
   }
 

@@ -141,7 +141,7 @@ export class DockerVolumes implements Volumes {
       await this.images.make(volume.Mountpoint, bytes);
     } catch (error) {
       log(`The size of the volume at ${Target} is measured but not limited: ${(error as Error).message}.`);
-      // The volume would keep a wrong label.
+      // Without its image, the volume would have a wrong label.
       await this.images.unmount(volume.Mountpoint).catch(() => {});
       await this.engine.delete(`/volumes/${Name}`);
     }

@@ -97,11 +97,11 @@ class E2bInstance implements Instance {
       const grace = new AbortController();
       const timeout = delay(graceMs, undefined, { signal: grace.signal }).catch(() => {});
       // If that fails, the process ends with its sandbox.
-      const told = this.parts.process.terminate().then(
+      const terminated = this.parts.process.terminate().then(
         () => timeout,
         () => {},
       );
-      await Promise.race([this.exited, told, timeout]);
+      await Promise.race([this.exited, terminated, timeout]);
       grace.abort();
     }
     await this.remove();

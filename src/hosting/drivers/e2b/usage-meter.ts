@@ -14,13 +14,13 @@ export class UsageMeter {
   }
 
   async read(): Promise<Usage> {
-    const figures = await this.ask();
-    const newest = figures.at(-1);
+    const metrics = await this.fetchMetrics();
+    const newest = metrics.at(-1);
     if (newest === undefined)
       throw new SwitchboardError('server_unavailable', 'E2B has no metrics yet: try again in a few seconds.');
     const { last } = this;
     this.last = newest.timestamp;
-    const since = figures.filter(({ timestamp }) => last === undefined || timestamp > last);
+    const since = metrics.filter(({ timestamp }) => last === undefined || timestamp > last);
     return {
       cpuPercent: last && average((since.length > 0 ? since : [newest]).map(percentOfOneCore)),
       memoryBytes: newest.memUsed,
@@ -28,10 +28,10 @@ export class UsageMeter {
     };
   }
 
-  private async ask() {
+  private async fetchMetrics() {
     try {
-      const figures = await this.sandbox.getMetrics({ start: new Date(Date.now() - WINDOW_MS) });
-      return figures.toSorted((a, b) => a.timestamp.getTime() - b.timestamp.getTime());
+      const metrics = await this.sandbox.getMetrics({ start: new Date(Date.now() - WINDOW_MS) });
+      return metrics.toSorted((a, b) => a.timestamp.getTime() - b.timestamp.getTime());
     } catch (error) {
       throw explain(error, 'report the usage of its sandbox');
     }
