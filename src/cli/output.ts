@@ -1,7 +1,7 @@
 /** Characters that move the cursor or change the text direction, except line breaks and tabs. */
 const unprintable = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 /** Colour sequences: ESC [ … m. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: matches escape sequences on purpose
 const colour = /\x1b\[[\d;:]{0,64}m/g;
 
 /** Makes untrusted text safe for a terminal: escapes control characters, removes colours. */

@@ -1,4 +1,3 @@
-/** The resource limits of a hosted server. */
 export interface Limits {
   cpus: number;
   memoryBytes: number;

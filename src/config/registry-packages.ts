@@ -131,7 +131,7 @@ function variablesApart(words: string[]): { args: string[]; env: Record<string, 
   return { args, env };
 }
 
-/** A terminal would add bytes of its own to the messages. */
+/** A terminal would add control characters to the messages. */
 function withoutTerminal(word: string): string[] {
   if (word === '-t' || word === '--tty') return [];
   return word === '-it' || word === '-ti' ? ['-i'] : [word];

@@ -13,7 +13,6 @@ const countOrNone = integer(0, 1_000_000);
 
 const hostingSchema = fields(
   {
-    /** The address of the Docker engine. */
     engine: text()
       .regex(/^(\/|unix:\/\/\/|tcp:\/\/)/, 'must be the path of a socket, or start with unix:// or tcp://')
       .optional(),
@@ -36,7 +35,6 @@ const chatSchema = fields(
     baseUrl: text()
       .regex(/^https?:\/\/[^/]/, 'must start with http:// or https://')
       .optional(),
-    /** The default model of chats. */
     model: text(undefined, 1).default('claude-sonnet-5-5'),
   },
   'an object of settings',

@@ -41,7 +41,6 @@ interface WorkspaceConfig {
   network: boolean;
   volumes: string[];
   writable_root: boolean;
-  /** The requested provider. */
   provider: WorkspaceRow['provider'];
 }
 

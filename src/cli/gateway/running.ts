@@ -30,7 +30,7 @@ const HEAP_FLAG = '--initial-heap-size=128';
 /** Connects to the Switchboard at an address, and starts it if necessary. */
 export function switchboardAt(flags: BridgeFlags): Switchboard {
   let starting: Promise<void> | undefined;
-  let wasThere = false;
+  let ranBefore = false;
   let pass: Pass = { headers: {} };
   return {
     endpoint: endpointOf(flags),
@@ -38,9 +38,9 @@ export function switchboardAt(flags: BridgeFlags): Switchboard {
       return pass;
     },
     ensureRunning() {
-      starting ??= ensureRunning(flags, wasThere)
+      starting ??= ensureRunning(flags, ranBefore)
         .then(async () => {
-          wasThere = true;
+          ranBefore = true;
           // If it ran as this user before, one of another user is not accepted in its place.
           pass = await (pass.vet === undefined ? passFor : apiPassFor)(flags.url);
         })
@@ -54,23 +54,23 @@ export function switchboardAt(flags: BridgeFlags): Switchboard {
 }
 
 /** If it ran before, it may be restarting: waits for it even if starting one fails. */
-async function ensureRunning(flags: BridgeFlags, wasThere: boolean): Promise<void> {
+async function ensureRunning(flags: BridgeFlags, ranBefore: boolean): Promise<void> {
   const { url } = flags;
   if (await isRunning(url)) {
-    if (!wasThere) await checkConfig(flags);
+    if (!ranBefore) await checkConfig(flags);
     return;
   }
-  const started = wasThere ? attempt(() => start(flags)) : start(flags);
+  const started = ranBefore ? attempt(() => start(flags)) : start(flags);
   const begin = Date.now();
   const limit = () => (started === undefined || started.hasEnded() ? RETURN_MS : START_MS);
   while (Date.now() < begin + limit()) {
     if (await isRunning(url)) {
-      started?.leave();
-      if (!wasThere) await checkConfig(flags);
+      started?.detach();
+      if (!ranBefore) await checkConfig(flags);
       return;
     }
     // If two bridges start one at the same time, the loser uses the winner's.
-    if (started?.hasEnded() && !wasThere && !(await isRunning(url))) break;
+    if (started?.hasEnded() && !ranBefore && !(await isRunning(url))) break;
     await delay(50);
   }
   throw new SwitchboardError(
@@ -98,7 +98,7 @@ function realPath(path: string): string {
 interface Started {
   hasEnded(): boolean;
   /** Lets this process exit before the child. */
-  leave(): void;
+  detach(): void;
 }
 
 function start({ url, config }: BridgeFlags): Started {
@@ -123,7 +123,7 @@ function start({ url, config }: BridgeFlags): Started {
   child.once('error', () => {
     exited = true;
   });
-  return { hasEnded: () => exited, leave: () => child.unref() };
+  return { hasEnded: () => exited, detach: () => child.unref() };
 }
 
 function attempt<T>(action: () => T): T | undefined {

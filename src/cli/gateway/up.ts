@@ -77,7 +77,7 @@ export async function up(flags: UpFlags): Promise<void> {
     },
   );
   if (app === undefined) return;
-  for (const server of app.servers()) if (server.state === 'idle') show.server(unchanged(server));
+  for (const server of app.servers()) if (server.state === 'idle') show.server(currentStateOf(server));
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   show.stopping();
   await app.stop();
@@ -124,8 +124,7 @@ function jsonReporter(): Reporter {
   };
 }
 
-/** An event with the current state. */
-function unchanged(server: ServerView): ServerEvent {
+function currentStateOf(server: ServerView): ServerEvent {
   return { time: new Date().toISOString(), server, replica: null, from: server.state };
 }
 

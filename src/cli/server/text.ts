@@ -36,7 +36,6 @@ const colours: Record<State, 'green' | 'yellow' | 'red' | 'gray'> = {
   disabled: 'gray',
 };
 
-/** The longest state. */
 const STATE_WIDTH = 'breaker open'.length;
 
 export function stateText(state: State): string {

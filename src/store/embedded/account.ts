@@ -3,7 +3,6 @@ import { statSync } from 'node:fs';
 import { SwitchboardError } from '../../errors.ts';
 import type { Binaries } from './binaries.ts';
 
-/** The user that runs PostgreSQL. */
 export interface Account {
   /** The words before the command. */
   prefix: string[];
