@@ -251,7 +251,7 @@ describe('a call to a hosted server', () => {
     expect(call).toHaveBeenCalledExactlyOnceWith(id, asked, expect.any(AbortSignal));
   });
 
-  it('has default parameters and a default timeout', async () => {
+  it('needs neither parameters nor a timeout', async () => {
     const { ask, id } = await serve();
     const call = respond(async () => ({ result: {} }));
     expect((await ask('POST /mcp/servers/time/call', { method: 'ping' })).body).toEqual({ result: {} });

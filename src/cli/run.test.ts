@@ -376,7 +376,7 @@ describe('switchboard calls', () => {
 describe('switchboard import --project', () => {
   const path = '/projects/research/import';
 
-  it('sends the servers with their secrets, and prints the next steps', async () => {
+  it('sends the servers with what they need, and prints the next steps', async () => {
     const file = fileWith(
       JSON.stringify({
         servers: { files: { command: './run', description: 'Reads', env: { A: `\${input:api-key}` } } },

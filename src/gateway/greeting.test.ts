@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { instructionsOf, sharesOf } from './greeting.ts';
 import type { Scope } from './scope.ts';
 
-function joinInstructions(texts: readonly (string | undefined)[], maxInstructionsBytes: number): string {
+function greet(texts: readonly (string | undefined)[], maxInstructionsBytes: number): string {
   const servers = texts.map((instructions, index) => ({ name: `s${index}`, instructions }));
   const scope = {
     servers: () => servers,
@@ -14,12 +14,12 @@ function joinInstructions(texts: readonly (string | undefined)[], maxInstruction
 }
 
 it('instructions are joined unchanged if they fit', () => {
-  expect(joinInstructions(['First.', undefined, 'Third.', ''], 8_192)).toBe('## s0\nFirst.\n\n## s2\nThird.');
-  expect(joinInstructions([undefined], 8_192)).toBe('');
+  expect(greet(['First.', undefined, 'Third.', ''], 8_192)).toBe('## s0\nFirst.\n\n## s2\nThird.');
+  expect(greet([undefined], 8_192)).toBe('');
 });
 
 it('long instructions of one server leave space for the others', () => {
-  const text = joinInstructions(['a'.repeat(100_000), 'Short.', 'ü'.repeat(100_000)], 1_000);
+  const text = greet(['a'.repeat(100_000), 'Short.', 'ü'.repeat(100_000)], 1_000);
   expect(text).toContain('## s1\nShort.\n');
   expect(text.match(/ …/g)).toHaveLength(2);
   expect(text).not.toContain('\ufffd');
@@ -30,10 +30,10 @@ it('long instructions of one server leave space for the others', () => {
 
 it('instructions stay within the limit for any number of servers', () => {
   const many = Array.from({ length: 1_000 }, (_, index) => `Server ${index} `.repeat(index % 50));
-  expect(Buffer.byteLength(joinInstructions(many, 8_192))).toBeLessThanOrEqual(8_192);
+  expect(Buffer.byteLength(greet(many, 8_192))).toBeLessThanOrEqual(8_192);
   const long = ['Short.', 'I'.repeat(100_000), 'é'.repeat(50_000), 'x'.repeat(9_000)];
   for (const room of [500, 999, 8_192])
-    expect(Buffer.byteLength(joinInstructions(long, room))).toBeLessThanOrEqual(room);
+    expect(Buffer.byteLength(greet(long, room))).toBeLessThanOrEqual(room);
 });
 
 it('the space is shared: no server gets more than it needs, and none is wasted', () => {

@@ -113,7 +113,7 @@ describe('a message', () => {
 
 describe('callOptions', () => {
   const prefer = '"dev.switchboard/prefer":{"labels":{"region":"eu"}}';
-  const optionsOf = (text: string) => {
+  const metaOf = (text: string) => {
     const message = read(text);
     return textAt(message, message.callOptions);
   };
@@ -125,7 +125,7 @@ describe('callOptions', () => {
     '{"dev.switchboard/x":null}',
   ])('are the _meta %s', (meta) => {
     const text = call(`{"name":"a","_meta":${meta},"arguments":{}}`);
-    expect(optionsOf(text)).toBe(meta.trim());
+    expect(metaOf(text)).toBe(meta.trim());
     expect(read(text).bytes.toString()).toBe(text);
   });
 
@@ -138,15 +138,15 @@ describe('callOptions', () => {
     `{"_meta":{"inner":{${prefer}}}}`,
     `{${prefer},"arguments":{"_meta":{${prefer}}}}`,
   ])('are not in the params %s', (params) => {
-    expect(optionsOf(call(params))).toBeUndefined();
+    expect(metaOf(call(params))).toBeUndefined();
   });
 
   it('have one reading: escaped keys and duplicate _meta members are rebuilt', () => {
     const key = prefer.replace('dev', '\\u0064ev');
-    expect(optionsOf(call(`{"_meta":{${key}}}`))).toBe(`{${prefer}}`);
-    expect(optionsOf(call(`{"_meta":{"a":1},"_meta":{${prefer}}}`))).toBe(`{${prefer}}`);
-    expect(optionsOf(call(`{"_meta":{${prefer}},"_meta":{"a":1}}`))).toBeUndefined();
-    expect(optionsOf(call(`{"_meta":{${prefer}}},"params":{}`))).toBeUndefined();
+    expect(metaOf(call(`{"_meta":{${key}}}`))).toBe(`{${prefer}}`);
+    expect(metaOf(call(`{"_meta":{"a":1},"_meta":{${prefer}}}`))).toBe(`{${prefer}}`);
+    expect(metaOf(call(`{"_meta":{${prefer}},"_meta":{"a":1}}`))).toBeUndefined();
+    expect(metaOf(call(`{"_meta":{${prefer}}},"params":{}`))).toBeUndefined();
   });
 
   it('are found among any other members, in any position', () => {
@@ -159,9 +159,7 @@ describe('callOptions', () => {
       .chain(([members, hasOptions]) => objectText(hasOptions ? [...members, prefer] : members));
     fc.assert(
       fc.property(metas, (meta) => {
-        expect(optionsOf(call(`{"name":"a","_meta":${meta}}`))).toBe(
-          meta.includes(prefer) ? meta : undefined,
-        );
+        expect(metaOf(call(`{"name":"a","_meta":${meta}}`))).toBe(meta.includes(prefer) ? meta : undefined);
       }),
     );
   });

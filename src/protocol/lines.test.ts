@@ -92,7 +92,7 @@ describe('lines', () => {
     );
   });
 
-  it('that are too long emit nothing when the stream ends', () => {
+  it('that are too long leave no rest when the stream ends', () => {
     expect(split([Buffer.from('much too long')], 4)).toEqual([null]);
   });
 });

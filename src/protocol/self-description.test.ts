@@ -114,7 +114,7 @@ about('a request that describes its sender', () => {
 
 about('a notification of a subscription', () => {
   const id = Buffer.from('"mine"');
-  const withSubscription = (text: string, as: Buffer | undefined) => {
+  const subscribed = (text: string, as: Buffer | undefined) => {
     const message = readMessage(Buffer.from(text));
     return JSON.parse(splice(message.bytes, subscribedAs(message, as)).toString()) as { params?: object };
   };
@@ -125,18 +125,18 @@ about('a notification of a subscription', () => {
     ],
     ['has a _meta', '{"jsonrpc":"2.0","method":"n","params":{"uri":"u","_meta":{"x":1}}}'],
   ])('gets its subscription id if it %s', (_what, text) => {
-    expect(withSubscription(text, id).params).toEqual({
+    expect(subscribed(text, id).params).toEqual({
       uri: 'u',
       _meta: { [SUBSCRIPTION_KEY]: 'mine', x: 1 },
     });
-    expect(withSubscription(text, undefined).params).toEqual({ uri: 'u', _meta: { x: 1 } });
+    expect(subscribed(text, undefined).params).toEqual({ uri: 'u', _meta: { x: 1 } });
   });
 
   it('gets its subscription id if it has no _meta, or one that is not an object', () => {
-    expect(withSubscription('{"jsonrpc":"2.0","method":"n","params":{}}', id).params).toEqual({
+    expect(subscribed('{"jsonrpc":"2.0","method":"n","params":{}}', id).params).toEqual({
       _meta: { [SUBSCRIPTION_KEY]: 'mine' },
     });
-    expect(withSubscription('{"jsonrpc":"2.0","method":"n","params":{"_meta":null}}', id).params).toEqual({
+    expect(subscribed('{"jsonrpc":"2.0","method":"n","params":{"_meta":null}}', id).params).toEqual({
       _meta: { [SUBSCRIPTION_KEY]: 'mine' },
     });
   });
