@@ -91,8 +91,8 @@ export class Scope {
 
   groupOf(project: string, server: string): { qualifier: string; group: Group } | undefined {
     for (const [qualifier, group] of this.current.groups) {
-      const hasIt = group.project.id === project && group.members.some(({ name }) => name === server);
-      if (hasIt) return { qualifier, group };
+      const isMember = group.project.id === project && group.members.some(({ name }) => name === server);
+      if (isMember) return { qualifier, group };
     }
     return undefined;
   }

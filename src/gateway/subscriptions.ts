@@ -138,8 +138,8 @@ export function regroupSubscriptions(servers: Servers, subscribers: Iterable<Sub
     const { replica, own, server } = subscription;
     const group = servers.group(subscription.group);
     // A stopping replica reports updates until it has exited.
-    const isAtHome = server !== undefined || replica.condition.state === 'stopped' || group?.has(replica);
-    if (group === undefined || isAtHome || !move(group, subscriber, subscription)) continue;
+    const mayStay = server !== undefined || replica.condition.state === 'stopped' || group?.has(replica);
+    if (group === undefined || mayStay || !move(group, subscriber, subscription)) continue;
     unsubscribe(subscriber, own, replica).catch(() => {});
   }
 }

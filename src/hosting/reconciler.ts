@@ -57,7 +57,7 @@ export class Reconciler {
   /** The port that was last published on this machine. */
   private hostPort: number | undefined;
   private step = new AbortController();
-  private looping: Promise<void> | undefined;
+  private loopEnd: Promise<void> | undefined;
   private hasEnded = false;
 
   constructor(desired: DesiredState, { timing, drivers, events, redact }: HostedOptions) {
@@ -82,8 +82,8 @@ export class Reconciler {
 
   /** Runs once. */
   loop(): Promise<void> {
-    this.looping ??= this.reconcile();
-    return this.looping;
+    this.loopEnd ??= this.reconcile();
+    return this.loopEnd;
   }
 
   interrupt(): void {

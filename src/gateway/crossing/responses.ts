@@ -76,10 +76,10 @@ function urlElicitations(
   if (code !== URL_ELICITATION_REQUIRED || !mayRequireInput(method)) return undefined;
   const { elicitations } = (data ?? {}) as { elicitations?: unknown };
   if (!Array.isArray(elicitations) || elicitations.length === 0) return undefined;
-  const isAble = elicitations.every(
+  const canOpenUrls = elicitations.every(
     (params) => missingCapability(facts.capabilities, 'elicitation/create', params) === undefined,
   );
-  if (!isAble) return undefined;
+  if (!canOpenUrls) return undefined;
   const requests = elicitations.map((params, index) => [
     `visit-${index + 1}`,
     { method: 'elicitation/create', params },

@@ -157,12 +157,12 @@ export class Connections {
   private look(): void {
     const now = performance.now();
     for (const [socket, client] of this.clients) {
-      this.lookAtBody(socket, client);
-      this.lookAtUnread(socket, client, now);
+      this.checkBody(socket, client);
+      this.checkUnread(socket, client, now);
     }
   }
 
-  private lookAtBody({ bytesRead }: Socket, client: Client): void {
+  private checkBody({ bytesRead }: Socket, client: Client): void {
     const { response, read } = client;
     if (response === undefined) return;
     const isSlow = read !== undefined && bytesRead - read < this.limits.slowClientMs * this.bytesPerMs;
@@ -186,7 +186,7 @@ export class Connections {
     );
   }
 
-  private lookAtUnread(socket: Socket, client: Client, now: number): void {
+  private checkUnread(socket: Socket, client: Client, now: number): void {
     const unread = socket.writableLength + waitingBytes(client);
     if (unread === 0) {
       client.unread = undefined;
@@ -246,6 +246,6 @@ function explain(socket: Socket, why: string): void {
   socket.end(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]));
   // Unread data would reset the connection, and the error could be lost.
   socket.resume();
-  const patience = setTimeout(() => socket.destroy(), REFUSED_MS).unref();
-  socket.once('close', () => clearTimeout(patience));
+  const timer = setTimeout(() => socket.destroy(), REFUSED_MS).unref();
+  socket.once('close', () => clearTimeout(timer));
 }

@@ -59,8 +59,8 @@ export class LegacyGateway {
     const session = this.sessions.get(id);
     if (session === undefined || (session.isLeaving && !this.isStopping)) return undefined;
     const { scope } = session;
-    const isElsewhere = (name: string) => scope.project !== undefined && this.scopes.of(name) !== scope;
-    if (projects?.some(isElsewhere)) return undefined;
+    const isOtherProject = (name: string) => scope.project !== undefined && this.scopes.of(name) !== scope;
+    if (projects?.some(isOtherProject)) return undefined;
     session.lastSeen = Date.now();
     return session;
   }

@@ -12,7 +12,7 @@ export class LegacyResponder implements Responder {
   private stream: number | undefined;
   private missing: number;
   private responses: Chunks[] | undefined;
-  private keptWaiting = false;
+  private isLate = false;
 
   constructor(response: ServerResponse, streams: SessionStreams, terms: PostTerms) {
     this.response = response;
@@ -62,8 +62,8 @@ export class LegacyResponder implements Responder {
   /** The second time, the response becomes a stream, so that no proxy closes the connection. */
   keepAlive(): void {
     if (this.stream !== undefined) this.streams.keepAliveOn(this.stream);
-    else if (this.keptWaiting && this.missing > 0) this.becomeStream();
-    this.keptWaiting = true;
+    else if (this.isLate && this.missing > 0) this.becomeStream();
+    this.isLate = true;
   }
 
   /** False if the client accepts no streams. */

@@ -93,8 +93,8 @@ export function passTaskProgress(
 ): void {
   const token = progressToken && idValue(bytes, progressToken);
   for (const session of sessions) {
-    const isIt = ({ progress }: Task) => progress?.upstream === upstream && progress.token === token;
-    const given = session.tasks?.find(isIt)?.progress?.given;
+    const hasToken = ({ progress }: Task) => progress?.upstream === upstream && progress.token === token;
+    const given = session.tasks?.find(hasToken)?.progress?.given;
     if (given === undefined) continue;
     session.stream.send([splice(bytes, [{ ...progressToken!, bytes: given }])]);
     return;

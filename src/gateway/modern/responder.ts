@@ -22,7 +22,7 @@ export class ModernResponder implements Responder {
   private readonly terms: PostTerms;
   private isStream = false;
   private isOver = false;
-  private keptWaiting = false;
+  private isLate = false;
 
   constructor(response: ServerResponse, terms: PostTerms) {
     this.response = response;
@@ -62,8 +62,8 @@ export class ModernResponder implements Responder {
   keepAlive(): void {
     if (this.isOver) return;
     if (this.isStream) writeKeepAlive(this.response);
-    else if (this.keptWaiting) this.becomeStream();
-    this.keptWaiting = true;
+    else if (this.isLate) this.becomeStream();
+    this.isLate = true;
   }
 
   /** False if the client accepts no streams. */

@@ -49,7 +49,7 @@ export class Heartbeat {
     } catch (error) {
       clearTimeout(timer);
       const isPending = this.pending.delete(timer);
-      // The ping may have a shorter timeout of its own.
+      // The ping itself may have a shorter timeout.
       const isTimeout = error instanceof SwitchboardError && error.code === 'call_timeout';
       if (isPending && isTimeout) this.report(false);
     }

@@ -5,7 +5,7 @@ import { type Engine, EngineRefusal } from './engine.ts';
 /** The share of time that measuring may take: normally, and near a limit. */
 const SHARE = 1 / 20;
 const URGENT_SHARE = 1 / 2;
-const OFTEN_MS = 100;
+const MIN_INTERVAL_MS = 100;
 /** The engine may have to walk many files. */
 const MEASURING_MS = 120_000;
 
@@ -41,13 +41,13 @@ export class DiskMeter {
 
   /** Ignores measurements that began earlier. */
   async measureNow(volumes: readonly string[]): Promise<number> {
-    const askedAt = performance.now();
+    const requestedAt = performance.now();
     let { last } = this;
-    while (last !== undefined && last.endedAt === undefined && last.beganAt < askedAt) {
+    while (last !== undefined && last.endedAt === undefined && last.beganAt < requestedAt) {
       await last.sizes.catch(() => {});
       last = this.last;
     }
-    const current = last !== undefined && last.beganAt >= askedAt ? last : this.begin();
+    const current = last !== undefined && last.beganAt >= requestedAt ? last : this.begin();
     return sum(volumes, await current.sizes, 0);
   }
 
@@ -79,7 +79,11 @@ export class DiskMeter {
 
   /** Retries while the engine is busy with a measurement for another client. */
   private async askForVolumes(): Promise<Map<string, number>> {
-    for (const until = performance.now() + MEASURING_MS; ; await delay(OFTEN_MS, undefined, { ref: false })) {
+    for (
+      const until = performance.now() + MEASURING_MS;
+      ;
+      await delay(MIN_INTERVAL_MS, undefined, { ref: false })
+    ) {
       try {
         const { Volumes } = await this.engine.get<{
           Volumes: { Name: string; UsageData?: { Size: number } }[] | null;
@@ -98,7 +102,7 @@ function sum(volumes: readonly string[], sizes: ReadonlyMap<string, number>, mor
   return volumes.reduce((bytes, volume) => bytes + Math.max(0, sizes.get(volume) ?? 0), more);
 }
 
-const SELDOM_MS = 5_000;
+const MAX_INTERVAL_MS = 5_000;
 /** In bytes per millisecond: 256 MB/s. */
 const FASTEST_WRITER = (256 * 1024 * 1024) / 1_000;
 
@@ -137,10 +141,10 @@ export class DiskWatch {
     }
     const now = bytes ?? before;
     const willBeUrgent = now > before || now > this.limit / 2;
-    const isReachedMs = Math.max(OFTEN_MS, (this.limit - now) / FASTEST_WRITER);
+    const untilLimitMs = Math.max(MIN_INTERVAL_MS, (this.limit - now) / FASTEST_WRITER);
     const tookMs = performance.now() - began;
     const pauseMs = Math.max(
-      Math.min(isReachedMs, SELDOM_MS),
+      Math.min(untilLimitMs, MAX_INTERVAL_MS),
       tookMs / (willBeUrgent ? URGENT_SHARE : SHARE),
     );
     this.timer = setTimeout(() => void this.look(measured, willBeUrgent), pauseMs).unref();

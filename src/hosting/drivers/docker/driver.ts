@@ -127,8 +127,8 @@ export class DockerDriver implements Driver {
       if (port === undefined || hostPort !== undefined || formerHostPort === undefined)
         return await this.createOne(spec, options, events, signal);
       const PortBindings = portBindings(port, formerHostPort);
-      const asBefore = { ...options, HostConfig: { ...options.HostConfig, PortBindings } };
-      return await this.createOne(spec, asBefore, events, signal);
+      const withFormerPort = { ...options, HostConfig: { ...options.HostConfig, PortBindings } };
+      return await this.createOne(spec, withFormerPort, events, signal);
     } catch (error) {
       if (!isPortInUse(error)) throw error;
       if (hostPort !== undefined) throw portInUse(name, hostPort);

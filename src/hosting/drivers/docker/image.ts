@@ -116,13 +116,13 @@ export interface PullStep {
 const EVERY_MS = 2_000;
 
 export class PullProgress {
-  private readonly say: (line: string) => void;
+  private readonly log: (line: string) => void;
   private readonly layers = new Map<string, { current: number; total: number; isDone: boolean }>();
   private readonly clock: () => number;
   private nextAt = 0;
 
-  constructor(say: (line: string) => void, clock: () => number = Date.now) {
-    this.say = say;
+  constructor(log: (line: string) => void, clock: () => number = Date.now) {
+    this.log = log;
     this.clock = clock;
   }
 
@@ -139,7 +139,7 @@ export class PullProgress {
     const now = this.clock();
     if (now < this.nextAt) return;
     this.nextAt = now + EVERY_MS;
-    this.say(this.text);
+    this.log(this.text);
   }
 
   private get text(): string {

@@ -82,9 +82,9 @@ export class DockerVolumes implements Volumes {
     { limits, ...server }: InstanceSpec,
     log: Log,
   ): Promise<void> {
-    const there = await this.find(server);
+    const existing = await this.find(server);
     for (const mount of mounts) {
-      const known = there.find(({ Name }) => Name === mount.Source);
+      const known = existing.find(({ Name }) => Name === mount.Source);
       if (known === undefined) await this.make(mount, limits.diskBytes, log);
       else if (hasImage(known)) await this.open(known, limits.diskBytes, log);
       else noteQuota(known, limits.diskBytes, log);
