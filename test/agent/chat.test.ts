@@ -73,10 +73,10 @@ describe('a chat', () => {
     const result = await scene.agent.chat('on and on');
     expect(result).toMatchObject({ stopReason: 'step_limit', steps: 3 });
     expect(result.toolCalls.map(({ outcome }) => outcome !== undefined)).toEqual([true, true, false]);
-    const goneOn = await scene.agent.chat('go on', { history: result.messages });
-    expect(goneOn.text).toBe('went on');
-    const told = JSON.stringify(scene.api.requests.items[3]?.body.messages);
-    expect(told).toContain('the limit of 3 steps was reached');
+    const continued = await scene.agent.chat('go on', { history: result.messages });
+    expect(continued.text).toBe('went on');
+    const sent = JSON.stringify(scene.api.requests.items[3]?.body.messages);
+    expect(sent).toContain('the limit of 3 steps was reached');
   });
 
   it('does not run a truncated tool call, and can be continued', async () => {
@@ -159,8 +159,8 @@ describe('a chat', () => {
     }));
     const events: AgentEvent[] = [];
     for await (const event of scene.agent.chatStream('count')) events.push(event);
-    const told = events.map((event) => (event.type === 'text' ? event.text : event.type));
-    expect(told).toEqual([
+    const emitted = events.map((event) => (event.type === 'text' ? event.text : event.type));
+    expect(emitted).toEqual([
       ...['I cou', 'nt. ', 'message', 'step', 'tool_start', 'tool_end', 'message'],
       ...['Don', 'e.', 'message', 'step', 'done'],
     ]);

@@ -57,8 +57,8 @@ describe('a failed chat', () => {
     expect(events.filter(({ type }) => type === 'message')).toHaveLength(2);
     const next = await scene.agent.chat('go on', { history: error.messages });
     expect(next.text).toBe('on we go');
-    const told = JSON.stringify(scene.api.requests.items[1]?.body.messages);
-    expect(told).toContain('The chat ended before the tool returned a result');
+    const sent = JSON.stringify(scene.api.requests.items[1]?.body.messages);
+    expect(sent).toContain('The chat ended before the tool returned a result');
   });
 
   it('keeps its history when the model fails, and can be retried without new input', async () => {
@@ -125,9 +125,9 @@ describe('a listener that throws', () => {
       await using scene = await openScene([first, says('done')], () => ({
         servers: { box: fixtureServer('returns-given-result') },
       }));
-      const told: string[] = [];
+      const emitted: string[] = [];
       const onEvent = (event: AgentEvent) => {
-        told.push(event.type);
+        emitted.push(event.type);
         if (event.type === type) throw broken;
       };
       const error = await failureOf(scene.agent.chat('count', { onEvent }));
@@ -136,8 +136,8 @@ describe('a listener that throws', () => {
         message: expect.stringContaining(broken.message),
       });
       expect(error.cause).toHaveProperty('cause', broken);
-      expect(told.filter((each) => each === type)).toHaveLength(1);
-      expect(told.at(-1)).toBe(type);
+      expect(emitted.filter((each) => each === type)).toHaveLength(1);
+      expect(emitted.at(-1)).toBe(type);
     },
   );
 

@@ -9,7 +9,7 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 type Content = Record<string, unknown>;
 
-const shown: [what: string, given: Content, told: Content][] = [
+const shown: [what: string, given: Content, expected: Content][] = [
   ['a text', { type: 'text', text: 'hello' }, { type: 'text', text: 'hello' }],
   [
     'an image',
@@ -83,19 +83,19 @@ const shown: [what: string, given: Content, told: Content][] = [
 ];
 
 describe('a tool result', () => {
-  it.each(shown)('is converted for Claude: %s', async (_what, given, told) => {
-    expect((await giving({ content: [given] })).content).toEqual([told]);
+  it.each(shown)('is converted for Claude: %s', async (_what, given, expected) => {
+    expect((await giving({ content: [given] })).content).toEqual([expected]);
   });
 
   it('keeps its order', async () => {
     const { content } = await giving({ content: shown.map(([, given]) => given) });
-    expect(content).toEqual(shown.map(([, , told]) => told));
+    expect(content).toEqual(shown.map(([, , expected]) => expected));
   });
 
   it('uses structured content if it has no text', async () => {
     const structuredContent = { total: 3, names: ['a'] };
-    const told = { type: 'text', text: JSON.stringify(structuredContent) };
-    expect((await giving({ content: [], structuredContent })).content).toEqual([told]);
+    const expected = { type: 'text', text: JSON.stringify(structuredContent) };
+    expect((await giving({ content: [], structuredContent })).content).toEqual([expected]);
     const both = { content: [{ type: 'text', text: 'three' }], structuredContent };
     expect((await giving(both)).content).toEqual([{ type: 'text', text: 'three' }]);
   });
@@ -145,9 +145,9 @@ describe('a failed call', () => {
       servers: { kitchen: fixtureServer('returns-errors') },
     }));
     await scene.agent.chat('cook');
-    const told = 'Server "kitchen" returned an error for the tool "refuse": no such stove (-32602)';
+    const expected = 'Server "kitchen" returned an error for the tool "refuse": no such stove (-32602)';
     expect(resultsIn(scene.api.requests.items[1]!)).toMatchObject([
-      { is_error: true, content: [{ type: 'text', text: told }] },
+      { is_error: true, content: [{ type: 'text', text: expected }] },
     ]);
   });
 
@@ -168,6 +168,6 @@ async function giving(result: object, options: { maxResultCharacters?: number } 
     servers: { giver: fixtureServer('returns-given-result') },
   }));
   await scene.agent.chat('give');
-  const { cache_control: _mark, ...told } = resultsIn(scene.api.requests.items[1]!)[0]!;
-  return told;
+  const { cache_control: _mark, ...received } = resultsIn(scene.api.requests.items[1]!)[0]!;
+  return received;
 }

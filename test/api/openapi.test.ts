@@ -249,9 +249,9 @@ describe('the OpenAPI document', () => {
     const events = new EventStream(await openExchange(contract.urlOf('followServers'), { method: 'GET' }));
     await events.events.first(({ event }) => event === 'servers');
     const { body: restarted } = await gets(200, 'restartHosted', { at });
-    const told = await events.events.several(2, ({ event }) => event === 'hosted');
-    for (const { data } of told) contract.checkValue('HostedEvent', JSON.parse(data!));
-    expect(JSON.parse(told.at(-1)!.data!)).toMatchObject({ server: { name: 'hosted', id: made.id } });
+    const changes = await events.events.several(2, ({ event }) => event === 'hosted');
+    for (const { data } of changes) contract.checkValue('HostedEvent', JSON.parse(data!));
+    expect(JSON.parse(changes.at(-1)!.data!)).toMatchObject({ server: { name: 'hosted', id: made.id } });
     await events.cut();
     expect(restarted.provider_workspace_id).not.toBe(shown.provider_workspace_id);
     await fails('not_found', 'restartHosted', { at: { id: 'nobody' } });
@@ -305,8 +305,8 @@ describe('the OpenAPI document', () => {
     );
     const { data } = await stream.events.first(({ event }) => event === 'done');
     contract.checkValue('Chat', JSON.parse(data!));
-    const told = await stream.events.first(({ event }) => event === 'tool_end');
-    contract.checkValue('ChatToolCall', JSON.parse(told.data!));
+    const toolEnd = await stream.events.first(({ event }) => event === 'tool_end');
+    contract.checkValue('ChatToolCall', JSON.parse(toolEnd.data!));
 
     const { body: list } = await gets(200, 'listRuns', { query: '?limit=1' });
     expect(list).toMatchObject({ runs: [{ status: 'completed' }], next_cursor: expect.any(String) });

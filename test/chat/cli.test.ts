@@ -25,7 +25,7 @@ function wordsFor({ project, model }: Talk, ...words: string[]): string[] {
 }
 
 /** A user at a terminal, with all output so far. */
-function sitDown({ project, model }: Talk) {
+function openTerminal({ project, model }: Talk) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const flags = { url: scene.site.baseUrl, model };
   const over = converse(`/projects/${project.name}/chat`, flags, { stdin, stdout, stderr });
@@ -77,7 +77,7 @@ describe('switchboard chat', () => {
   it('keeps the finished steps when an answer fails', async () => {
     const refusal = { status: 400, error: { type: 'invalid_request_error', message: 'Not now.' } };
     const talk = await scene.project([calls(echo), refusal, says('Two.')]);
-    const { over, stdin, said, noted } = sitDown(talk);
+    const { over, stdin, said, noted } = openTerminal(talk);
     stdin.write('First?\r');
     await noted.first((all) => all.includes('Not now.'));
     stdin.write('Second?\r');
@@ -95,7 +95,7 @@ describe('switchboard chat', () => {
       { status: 400, error: { type: 'invalid_request_error', message: 'Not now.' } },
       says('Two.'),
     ]);
-    const { over, stdin, said, noted } = sitDown(talk);
+    const { over, stdin, said, noted } = openTerminal(talk);
     stdin.write('First?\r');
     await said.first((all) => all.includes('One.\n'));
     stdin.write('\rWait!\r');
@@ -114,7 +114,7 @@ describe('switchboard chat', () => {
     );
     expect(texts).toEqual(['First?', 'One.', 'Second?']);
 
-    const again = sitDown(talk);
+    const again = openTerminal(talk);
     await again.noted.first((all) => all.includes('> '));
     again.stdin.write('\x03');
     await again.over;

@@ -24,19 +24,19 @@ describe('a chat while the database is unreachable', () => {
       if (now.connected === wanted) return;
     }
   }
-  async function goAway(): Promise<void> {
+  async function loseDatabase(): Promise<void> {
     proxy.cut();
     await connectedIs(false);
   }
-  async function comeBack(): Promise<void> {
+  async function restoreDatabase(): Promise<void> {
     proxy.restore();
     await connectedIs(true);
   }
-  afterEach(comeBack);
+  afterEach(restoreDatabase);
 
   it('is rejected', async () => {
     const talk = await scene.project([says('Hello.')]);
-    await goAway();
+    await loseDatabase();
     const { status, body } = await talk.refused('Hello?');
     expect([status, body.error]).toMatchObject([503, { code: 'database_unavailable' }]);
     expect(talk.requests).toEqual([]);
@@ -52,11 +52,11 @@ describe('a chat while the database is unreachable', () => {
     const who = talk.project.who('box');
     const stream = await talk.stream('Go!');
     await scene.site.witness.sees(who, 'waiting');
-    await goAway();
+    await loseDatabase();
     scene.site.witness.tell(who, 'go');
     // The steps in between cannot be written yet.
     await scene.site.witness.severalOf(who, 'waiting', 2);
-    await comeBack();
+    await restoreDatabase();
     scene.site.witness.tell(who, 'on');
     const done = await eventOf(stream, 'done');
     const run = await talk.run(String(done.run_id));
@@ -74,7 +74,7 @@ describe('a chat while the database is unreachable', () => {
     const who = talk.project.who('box');
     const stream = await talk.stream('Go!');
     await scene.site.witness.sees(who, 'waiting');
-    await goAway();
+    await loseDatabase();
     scene.site.witness.tell(who, 'go');
     const { error } = (await eventOf(stream, 'error')) as { error: object };
     expect(error).toMatchObject({ code: 'database_unavailable' });

@@ -16,7 +16,7 @@ export const stepsOf: Record<string, Steps> = {
   'sse-retry': (client) => call(client, 'test_reconnection'),
   'sep-2322-client-request-state': callInRounds,
   'http-standard-headers': useEverything,
-  'http-custom-headers': callAsTold,
+  'http-custom-headers': makeRequestedCalls,
   'http-invalid-tool-headers': callValidAndInvalid,
   'json-schema-2020-12-preservation': echoSchema,
 };
@@ -51,13 +51,13 @@ async function useEverything({ requests }: EndClient): Promise<void> {
   for (const { name } of prompts) await requests.getPrompt({ name });
 }
 
-const toldCalls = z.object({
+const requestedCalls = z.object({
   toolCalls: z.array(z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) })),
 });
 
-async function callAsTold({ requests }: EndClient, context: unknown): Promise<void> {
+async function makeRequestedCalls({ requests }: EndClient, context: unknown): Promise<void> {
   await requests.listTools();
-  for (const told of toldCalls.parse(context).toolCalls) await requests.callTool(told);
+  for (const params of requestedCalls.parse(context).toolCalls) await requests.callTool(params);
 }
 
 /** Tools whose schemas ask for invalid headers. */

@@ -28,7 +28,7 @@ export async function loseNoChange(changeCount: number, killCount: number): Prom
   const start = async () => started.use(await startOn(home.path));
 
   let switchboard = await start();
-  await furnish(switchboard);
+  await createBaseline(switchboard);
   model.compare(await observe(switchboard));
   const killedWithPostgres = random.below(killCount);
   const thresholds = Array.from({ length: killCount }, () => random.below(changeCount)).sort((a, b) => a - b);
@@ -61,7 +61,7 @@ function startOn(home: string): Promise<RunningSwitchboard> {
   return startSwitchboard(mcpServers, {}, { home, database: 'embedded' });
 }
 
-async function furnish({ baseUrl }: RunningSwitchboard): Promise<void> {
+async function createBaseline({ baseUrl }: RunningSwitchboard): Promise<void> {
   const { command, args } = fixtureServer('toolbox');
   const env = Object.fromEntries(keptSecrets.map((name) => [name, `\${${name}}`]));
   const secrets = keptSecrets.map((name) => ['PUT', `/projects/default/secrets/${name}`, { value: 'first' }]);

@@ -88,7 +88,7 @@ export class Watch implements AsyncDisposable {
           throw new Error(`case ${index} of ${lane} is never answered`);
         }
       }
-      this.hear();
+      this.drainOutput();
       await delay(500);
       if (this.isOver) return new Promise<never>(() => {});
     }
@@ -107,7 +107,7 @@ export class Watch implements AsyncDisposable {
     }
     for (const excess of this.excess(before, after)) this.findings.add(excess);
     for (const warning of after.warnings) this.findings.add(`Node warned; ${warning}`);
-    this.hear();
+    this.drainOutput();
     if (this.longestTurnMs > LONGEST_TURN_MS) {
       this.findings.add(`the event loop was held for ${this.longestTurnMs.toFixed()} ms of computing`);
     }
@@ -125,7 +125,7 @@ export class Watch implements AsyncDisposable {
   }
 
   /** Drains the output of Switchboard without keeping it, because hostile servers cause a lot. */
-  private hear(): void {
+  private drainOutput(): void {
     for (const { event, message } of this.switchboard.events.splice(0)) {
       if (event === 'warning' && String(message).includes('internal error'))
         this.findings.add(String(message));

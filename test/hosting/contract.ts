@@ -225,9 +225,9 @@ function ending(make: MakeDriver): void {
   it('leaves nothing behind when a start is cancelled', async (test) => {
     await using made = await make(test);
     const before = AbortSignal.abort();
-    await expect(made.driver.start(made.spec('runs-commands'), deaf, before)).rejects.toThrow();
+    await expect(made.driver.start(made.spec('runs-commands'), ignoreLog, before)).rejects.toThrow();
     const during = new AbortController();
-    const started = made.driver.start(made.spec('runs-commands'), deaf, during.signal);
+    const started = made.driver.start(made.spec('runs-commands'), ignoreLog, during.signal);
     during.abort();
     await expect(started).rejects.toThrow();
     expect(await made.running()).toEqual([]);
@@ -340,11 +340,11 @@ function surviving(make: MakeDriver): void {
   it('adopts no instance with another spec and none that has ended, and removes their remains', async (test) => {
     await using made = await make(test);
     const spec = made.spec('runs-commands');
-    expect(await made.driver.survivors!.adopt(spec, deaf)).toBe(undefined);
+    expect(await made.driver.survivors!.adopt(spec, ignoreLog)).toBe(undefined);
     const changed = await start(made, spec);
     changed.instance.release!();
     const other = { ...spec, environment: { MARK: 'another' } };
-    expect(await made.again().survivors!.adopt(other, deaf)).toBe(undefined);
+    expect(await made.again().survivors!.adopt(other, ignoreLog)).toBe(undefined);
     expect(await made.running()).toEqual([]);
   });
 
@@ -358,7 +358,7 @@ function surviving(make: MakeDriver): void {
     expect(await made.again().survivors!.reap([wanted.id])).toHaveLength(1);
     expect(await made.running()).toHaveLength(1);
     expect(await made.again().survivors!.reap([wanted.id])).toEqual([]);
-    const kept = await made.again().survivors!.adopt(wanted, deaf);
+    const kept = await made.again().survivors!.adopt(wanted, ignoreLog);
     expect(kept).not.toBe(undefined);
     kept!.release!();
     expect(await made.again().survivors!.reap([])).toHaveLength(1);
@@ -367,7 +367,7 @@ function surviving(make: MakeDriver): void {
   });
 }
 
-const deaf = { log() {} };
+const ignoreLog = { log() {} };
 
 async function start(
   { driver }: Pick<DriverUnderTest, 'driver'>,

@@ -8,7 +8,7 @@ import { Inbox } from '../helpers/inbox.ts';
 import { dockerDriver, dockerProviders } from './docker-driver.ts';
 
 const never = new AbortController().signal;
-const deaf = { log() {} };
+const ignoreLog = { log() {} };
 
 describe('a Docker engine that is stopped', () => {
   it.for(dockerProviders)(
@@ -17,7 +17,7 @@ describe('a Docker engine that is stopped', () => {
       await using engine = await OwnEngine.start({ skip }, { liveRestore: true });
       await using made = await dockerDriver(engine, provider);
       const spec = made.spec('runs-commands', { volumes: ['/data'] });
-      const instance = await made.driver.start(spec, deaf, never);
+      const instance = await made.driver.start(spec, ignoreLog, never);
       instance.stdio!.input.write('write /tmp/mark here\n');
       expect(await lineOf(instance.stdio!.output)).toBe('written');
       const outputEnded = once(instance.stdio!.output.resume(), 'end');
@@ -28,11 +28,11 @@ describe('a Docker engine that is stopped', () => {
       expect(await made.driver.unavailable()).toContain(engine.socketPath);
       await expect(instance.usage()).rejects.toThrow(engine.socketPath);
       await expect(instance.stop(100)).rejects.toThrow(/may still be running/);
-      await expect(made.driver.survivors.adopt(spec, deaf)).rejects.toThrow(/cannot be reached/);
-      await expect(made.driver.start(spec, deaf, never)).rejects.toThrow(/cannot be reached/);
+      await expect(made.driver.survivors.adopt(spec, ignoreLog)).rejects.toThrow(/cannot be reached/);
+      await expect(made.driver.start(spec, ignoreLog, never)).rejects.toThrow(/cannot be reached/);
 
       await engine.start();
-      const adopted = await made.driver.survivors.adopt(spec, deaf);
+      const adopted = await made.driver.survivors.adopt(spec, ignoreLog);
       expect(adopted?.id).toBe(instance.id);
       expect(adopted?.startedAt).toEqual(instance.startedAt);
       adopted!.stdio!.input.write('read /tmp/mark\n');
@@ -48,12 +48,12 @@ describe('a Docker engine that is stopped', () => {
     await using engine = await OwnEngine.start({ skip });
     await using made = await dockerDriver(engine, 'docker');
     const spec = made.spec('runs-commands');
-    const instance = await made.driver.start(spec, deaf, never);
+    const instance = await made.driver.start(spec, ignoreLog, never);
     await engine.stop();
     expect(await instance.exited).toMatchObject({ isLost: true });
     await engine.start();
     expect(await made.running()).toEqual([instance.id]);
-    expect(await made.driver.survivors.adopt(spec, deaf)).toBe(undefined);
+    expect(await made.driver.survivors.adopt(spec, ignoreLog)).toBe(undefined);
     expect(await made.running()).toEqual([]);
   });
 });
@@ -93,7 +93,7 @@ describe.concurrent('a Docker engine that cannot be used', () => {
     const driver = driverOf('gvisor', 'runc', socketPath);
     expect(await driver.unavailable()).toContain('does not isolate more than plain containers');
     await using made = await dockerDriver({ socketPath }, 'docker');
-    await expect(driver.start(made.spec('runs-commands'), deaf, never)).rejects.toThrow(
+    await expect(driver.start(made.spec('runs-commands'), ignoreLog, never)).rejects.toThrow(
       /does not isolate more/,
     );
   });
@@ -110,7 +110,7 @@ describe.concurrent.for(dockerProviders)('a container of %s that cannot be start
   it('is reported without its secrets', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const spec = made.spec('runs-commands', { environment: { '': 'very secret' }, volumes: ['/data'] });
-    const refused: Error = await made.driver.start(spec, deaf, never).then(
+    const refused: Error = await made.driver.start(spec, ignoreLog, never).then(
       () => expect.unreachable(),
       (error: Error) => error,
     );
@@ -132,7 +132,7 @@ describe.concurrent.for(dockerProviders)('a container of %s that cannot be start
   it('is reported with the missing image', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const spec = { ...made.spec('runs-commands'), image: undefined };
-    await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({ code: 'invalid_config' });
+    await expect(made.driver.start(spec, ignoreLog, never)).rejects.toMatchObject({ code: 'invalid_config' });
   });
 });
 
@@ -140,21 +140,21 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
   it('is adopted again after its connection breaks', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
-    await using between = await Between.listen(engine);
+    await using proxy = await CuttingProxy.listen(engine);
     const { owner } = made;
     const runtime = provider === 'gvisor' ? 'runsc' : undefined;
     const driver = new DockerDriver({
-      ...{ provider, runtime, owner, engine: between.address, volumeImages: true },
+      ...{ provider, runtime, owner, engine: proxy.address, volumeImages: true },
     });
     const spec = made.spec('runs-commands');
-    const instance = await driver.start(spec, deaf, never);
-    between.cut('stdin=1');
+    const instance = await driver.start(spec, ignoreLog, never);
+    proxy.cut('stdin=1');
     expect(await instance.exited).toMatchObject({ isLost: true });
-    const adopted = await driver.survivors.adopt(spec, deaf);
+    const adopted = await driver.survivors.adopt(spec, ignoreLog);
     expect(adopted?.id).toBe(instance.id);
 
     // A break of the other connection goes unnoticed.
-    between.cut('/wait');
+    proxy.cut('/wait');
     adopted!.stdio!.input.write('echo still here\n');
     expect(await lineOf(adopted!.stdio!.output)).toBe('still here');
     adopted!.stdio!.input.write('exit 6\n');
@@ -164,7 +164,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
   it('is reported as killed after it is removed from outside', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
-    const instance = await made.driver.start(made.spec('runs-commands'), deaf, never);
+    const instance = await made.driver.start(made.spec('runs-commands'), ignoreLog, never);
     await dockerRequest(engine.socketPath, 'DELETE', `/containers/${instance.id}?force=1`);
     expect(await instance.exited).toMatchObject({ signal: 'SIGKILL', isLost: false });
     await expect(instance.usage()).rejects.toThrow();
@@ -174,8 +174,8 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
   it('never runs twice', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const spec = made.spec('runs-commands');
-    const first = await made.driver.start(spec, deaf, never);
-    const second = await made.again().start(spec, deaf, never);
+    const first = await made.driver.start(spec, ignoreLog, never);
+    const second = await made.again().start(spec, ignoreLog, never);
     expect(await first.exited).toMatchObject({ isLost: false });
     expect(await made.running()).toEqual([second.id]);
     await second.stop(0);
@@ -185,7 +185,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
     const spec = made.spec('runs-commands');
-    const instance = await made.driver.start(spec, deaf, never);
+    const instance = await made.driver.start(spec, ignoreLog, never);
     const path = `/containers/${instance.id}/json`;
     const { Config } = await dockerRequest<{ Config: object }>(engine.socketPath, 'GET', path);
     const double = await dockerRequest<{ Id: string }>(
@@ -203,7 +203,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
   it('delivers all of its output to a late reader too', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const spec = made.script("process.stdout.write('x'.repeat(400_000)); process.exitCode = 5");
-    const instance = await made.driver.start(spec, deaf, never);
+    const instance = await made.driver.start(spec, ignoreLog, never);
     expect(await instance.exited).toMatchObject({ code: 5 });
     let length = 0;
     for await (const chunk of instance.stdio!.output) length += (chunk as Buffer).length;
@@ -224,7 +224,7 @@ async function lineOf(output: NodeJS.ReadableStream): Promise<string> {
   return chunk.toString().trimEnd();
 }
 
-class Between implements AsyncDisposable {
+class CuttingProxy implements AsyncDisposable {
   readonly address: string;
   private readonly server: Server;
   private readonly connections: { request: string; socket: Socket }[] = [];
@@ -234,11 +234,11 @@ class Between implements AsyncDisposable {
     this.address = `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  static async listen(engine: Engine): Promise<Between> {
-    const server = createServer((socket) => between.connect(socket, engine)).listen(0, '127.0.0.1');
+  static async listen(engine: Engine): Promise<CuttingProxy> {
+    const server = createServer((socket) => proxy.connect(socket, engine)).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const between = new Between(server);
-    return between;
+    const proxy = new CuttingProxy(server);
+    return proxy;
   }
 
   /** Cuts the connections with this word in the request line. */

@@ -6,7 +6,7 @@ import { dockerDriver } from './docker-driver.ts';
 import { startRegistry } from './docker-registry.ts';
 
 const never = new AbortController().signal;
-const deaf = { log() {} };
+const ignoreLog = { log() {} };
 
 describe.concurrent('the image of a container', () => {
   it('is pulled only if it is missing', async ({ skip }) => {
@@ -35,7 +35,7 @@ describe.concurrent('the image of a container', () => {
     await using registry = await startRegistry(someFiles(), {});
     const spec = made.spec('runs-commands', { image: `${registry.host}/stalling`, volumes: ['/data'] });
     const controller = new AbortController();
-    const started = made.driver.start(spec, deaf, controller.signal);
+    const started = made.driver.start(spec, ignoreLog, controller.signal);
     await registry.stalled;
     controller.abort();
     await expect(started).rejects.toThrow('aborted');
@@ -48,7 +48,7 @@ describe.concurrent('the image of a container', () => {
     await using registry = await startRegistry(someFiles(), {});
     for (const image of [`${registry.host}/unknown:1.0`, `${registry.host}/files:another`]) {
       await expect(
-        made.driver.start(made.spec('runs-commands', { image }), deaf, never),
+        made.driver.start(made.spec('runs-commands', { image }), ignoreLog, never),
       ).rejects.toMatchObject({
         code: 'invalid_config',
         message: expect.stringContaining(
@@ -62,7 +62,7 @@ describe.concurrent('the image of a container', () => {
     await using made = await dockerDriver(await sharedEngine({ skip }), 'docker');
     // Nothing listens on that port.
     const spec = made.spec('runs-commands', { image: '127.0.0.1:1/server:latest' });
-    await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({
+    await expect(made.driver.start(spec, ignoreLog, never)).rejects.toMatchObject({
       code: 'server_start_failed',
       message: expect.stringMatching(/could not be pulled: .*127\.0\.0\.1:1.*connection to the registry/s),
     });
@@ -73,7 +73,9 @@ describe.concurrent('the image of a container', () => {
     async (image, { skip }) => {
       await using made = await dockerDriver(await sharedEngine({ skip }), 'docker');
       const spec = made.spec('runs-commands', { image });
-      await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({ code: 'invalid_config' });
+      await expect(made.driver.start(spec, ignoreLog, never)).rejects.toMatchObject({
+        code: 'invalid_config',
+      });
     },
   );
 });

@@ -28,11 +28,11 @@ const filler = `
     }
   }
   const { blocks, bsize } = fs.statfsSync('/data');
-  const told = { before: before.length, mode: mode & 0o7777, code, written, size: blocks * bsize };
-  console.error(JSON.stringify(told));
+  const report = { before: before.length, mode: mode & 0o7777, code, written, size: blocks * bsize };
+  console.error(JSON.stringify(report));
   setInterval(() => console.error('goes on'), 100)`;
 
-interface Told {
+interface Report {
   before: number;
   mode: number;
   code: string | undefined;
@@ -45,15 +45,15 @@ describe.concurrent.for(dockerProviders)('a volume of a container of the provide
   it('[H16] rejects writes over the disk limit while the server keeps running', async ({ skip, expect }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     await using probe = await start(made, made.script(filler, { limits, volumes }));
-    const told = await probe.told();
-    expect(told).toMatchObject({ before: 0, mode: 0o1777, code: 'ENOSPC' });
-    expect(told.written).toBeGreaterThanOrEqual(12);
-    expect(told.written).toBeLessThan(16);
-    expect(told.size).toBeGreaterThan(0.8 * limits.diskBytes);
-    expect(told.size).toBeLessThanOrEqual(limits.diskBytes);
+    const report = await probe.report();
+    expect(report).toMatchObject({ before: 0, mode: 0o1777, code: 'ENOSPC' });
+    expect(report.written).toBeGreaterThanOrEqual(12);
+    expect(report.written).toBeLessThan(16);
+    expect(report.size).toBeGreaterThan(0.8 * limits.diskBytes);
+    expect(report.size).toBeLessThanOrEqual(limits.diskBytes);
     await expect
       .poll(async () => (await probe.instance.usage()).diskBytes)
-      .toBeGreaterThanOrEqual(told.written * MEGABYTE);
+      .toBeGreaterThanOrEqual(report.written * MEGABYTE);
     probe.log.items.length = 0;
     await probe.log.first((line) => line === 'goes on');
     expect(await made.running()).toEqual([probe.instance.id]);
@@ -101,7 +101,7 @@ describe.concurrent.for(dockerProviders)('a volume of a container of the provide
     await using made = await dockerDriver(engine, provider);
     const spec = made.script(filler, { limits, volumes });
     await using probe = await start(made, spec);
-    const { written } = await probe.told();
+    const { written } = await probe.report();
     await expect(made.driver.volumes.remove(spec)).rejects.toMatchObject({ code: 'conflict' });
     const folder = await onlyFolder(engine, made);
     expect(mountsAt(folder)).toBe(1);
@@ -114,7 +114,7 @@ describe.concurrent.for(dockerProviders)('a volume of a container of the provide
     await using made = await dockerDriver(engine, provider);
     const spec = made.script(filler, { limits, volumes });
     const first = await start(made, spec);
-    const { written } = await first.told();
+    const { written } = await first.report();
     first.instance.release!();
     const folder = await onlyFolder(engine, made);
     execFileSync('umount', [folder]);
@@ -177,7 +177,7 @@ describe.concurrent('a volume in a disk image', () => {
     try {
       await dockerRequest(engine.socketPath, 'POST', `/containers/${other}/start`);
       await using probe = await start(made, raised);
-      expect(await probe.told()).toMatchObject({ before: written, code: 'ENOSPC', written: 0 });
+      expect(await probe.report()).toMatchObject({ before: written, code: 'ENOSPC', written: 0 });
       expect(probe.log.items.join('\n')).toContain(' to 32 MB: another container uses it');
     } finally {
       await dockerRequest(engine.socketPath, 'DELETE', `/containers/${other}?force=1`);
@@ -204,13 +204,13 @@ async function start({ driver }: DockerUnderTest, spec: InstanceSpec) {
   const log = new Inbox<string>();
   const events = { log: (line: string) => log.add(line) };
   const instance: Instance = await driver.start(spec, events, new AbortController().signal);
-  const told = async () => JSON.parse(await log.first((line) => line.startsWith('{'))) as Told;
-  return { instance, log, told, [Symbol.asyncDispose]: () => instance.stop(0) };
+  const report = async () => JSON.parse(await log.first((line) => line.startsWith('{'))) as Report;
+  return { instance, log, report, [Symbol.asyncDispose]: () => instance.stop(0) };
 }
 
-async function runOnce(made: DockerUnderTest, spec: InstanceSpec): Promise<Told> {
+async function runOnce(made: DockerUnderTest, spec: InstanceSpec): Promise<Report> {
   await using probe = await start(made, spec);
-  return await probe.told();
+  return await probe.report();
 }
 
 async function onlyFolder(engine: Engine, made: DockerUnderTest): Promise<string> {

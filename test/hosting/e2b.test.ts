@@ -8,7 +8,7 @@ import { Inbox } from '../helpers/inbox.ts';
 import { E2bApi, sandboxed } from './e2b-api.ts';
 
 const MINUTE = 60_000;
-const deaf = { log() {} };
+const ignoreLog = { log() {} };
 
 /** A stand-in for E2B, an installation that uses it, and the instances that it runs. */
 class Installation implements AsyncDisposable {
@@ -148,7 +148,7 @@ describe('the driver e2b', () => {
       for (const apiKey of [undefined, '']) {
         const driver = installation.again({ apiKey });
         expect(await driver.unavailable()).toMatch(/^E2B_API_KEY is not set: /);
-        const started = driver.start(sandboxed('runs-commands'), deaf, new AbortController().signal);
+        const started = driver.start(sandboxed('runs-commands'), ignoreLog, new AbortController().signal);
         await expect(started).rejects.toMatchObject({ code: 'invalid_config' });
       }
     });
@@ -224,7 +224,7 @@ describe('the driver e2b', () => {
         reason: expect.stringMatching(/^the connection to its sandbox was lost/),
       });
       await ended;
-      const adopted = await installation.again().survivors.adopt(spec, deaf);
+      const adopted = await installation.again().survivors.adopt(spec, ignoreLog);
       expect(adopted?.id).toBe(instance.id);
       expect(await say(adopted!, 'echo still here')).toBe('still here');
     });
@@ -236,9 +236,11 @@ describe('the driver e2b', () => {
       await api.goAway();
       expect(await instance.exited).toMatchObject({ isLost: true, signal: undefined });
       const driver = installation.again();
-      await expect(driver.survivors.adopt(spec, deaf)).rejects.toMatchObject({ code: 'server_start_failed' });
+      await expect(driver.survivors.adopt(spec, ignoreLog)).rejects.toMatchObject({
+        code: 'server_start_failed',
+      });
       await api.comeBack();
-      const adopted = await driver.survivors.adopt(spec, deaf);
+      const adopted = await driver.survivors.adopt(spec, ignoreLog);
       expect(adopted?.id).toBe(instance.id);
       expect(adopted?.startedAt).toEqual(api.sandboxes.get(instance.id)!.startedAt);
     });
@@ -280,7 +282,7 @@ describe('the driver e2b', () => {
       const instances = [];
       for (let count = 0; count < 5; count++) instances.push(await installation.run(spec));
       for (const instance of instances) instance.release!();
-      const adopted = await installation.again().survivors.adopt(spec, deaf);
+      const adopted = await installation.again().survivors.adopt(spec, ignoreLog);
       expect(installation.sandboxes).toEqual([adopted!.id]);
     });
 

@@ -16,13 +16,13 @@ import { isRunning } from '../helpers/processes.ts';
 import { dockerDriver } from './docker-driver.ts';
 
 /** The kernel version that gVisor reports on every host. */
-const gvisorsKernel = 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n';
+const gvisorKernel = 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n';
 const ourKernel = readFileSync('/proc/version', 'utf8');
 const readKernel = ['/usr/bin/node', '-p', "fs.readFileSync('/proc/version', 'utf8').trim()"];
 
 describe('the Docker engine that tests share', () => {
   it.for([
-    { runtime: 'runsc', kernel: gvisorsKernel },
+    { runtime: 'runsc', kernel: gvisorKernel },
     { runtime: 'runc', kernel: ourKernel },
   ])('runs a server over stdio with $runtime', async ({ runtime, kernel }, { skip }) => {
     const engine = await sharedEngine({ skip });
@@ -70,7 +70,7 @@ describe('the Docker engine that tests share', () => {
     const port = NetworkSettings.Ports['8080/tcp']![0]!.HostPort;
     await using connected = await connectHttp(`http://127.0.0.1:${port}/mcp`);
     expect(await connected.client.callTool({ name: 'kernel', arguments: {} })).toEqual({
-      content: [{ type: 'text', text: runtime === 'runsc' ? gvisorsKernel : ourKernel }],
+      content: [{ type: 'text', text: runtime === 'runsc' ? gvisorKernel : ourKernel }],
     });
   });
 

@@ -7,7 +7,7 @@ import { fixtureServer } from '../helpers/switchboard.ts';
 import { HostingSite, sharedHostingSite } from './hosting-site.ts';
 
 /** The kernel version that gVisor reports on every host. */
-const gvisorsKernel = 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n';
+const gvisorKernel = 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n';
 
 describe.concurrent('a registered server', () => {
   const open = sharedHostingSite();
@@ -51,7 +51,7 @@ describe.concurrent('a registered server', () => {
       resource_limits: limits,
       url: null,
     });
-    expect(JSON.parse(await site.tool(id, 'read', { path: '/proc/version' }))).toBe(gvisorsKernel);
+    expect(JSON.parse(await site.tool(id, 'read', { path: '/proc/version' }))).toBe(gvisorKernel);
   });
 
   it('[H2] is published at the requested port, or else always at the same one', async ({ skip }) => {
@@ -96,7 +96,7 @@ describe.concurrent('a registered server', () => {
     expect(textOf(await ofGateway.client.callTool(given))).toBe('through the gateway');
     await using direct = await connectHttp(`${server.url}/mcp`);
     const kernel = await direct.client.callTool({ name: 'kernel', arguments: {} });
-    expect(textOf(kernel)).toBe(gvisorsKernel);
+    expect(textOf(kernel)).toBe(gvisorKernel);
     expect(await site.tool(server.id, 'echo', { text: 'over the API' })).toBe('over the API');
 
     for (const address of otherAddresses()) {

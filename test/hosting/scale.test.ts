@@ -8,10 +8,10 @@ describe('[H8] many hosted servers', () => {
   it('start in parallel at boot, and end with Switchboard', async () => {
     await using hosting = await HostingSite.start();
     await registerAll(hosting);
-    const first = await letIn(hosting, 1);
+    const first = await completeHandshakes(hosting, 1);
 
     await hosting.site.restart(async () => expect(first.filter(isRunning)).toEqual([]));
-    const second = await letIn(hosting, 2);
+    const second = await completeHandshakes(hosting, 2);
     expect(new Set([...first, ...second]).size).toBe(2 * names.length);
 
     await hosting.site.switchboard.stop();
@@ -21,10 +21,10 @@ describe('[H8] many hosted servers', () => {
   it('run once each after Switchboard was killed', async () => {
     await using hosting = await HostingSite.start();
     await registerAll(hosting);
-    const first = await letIn(hosting, 1);
+    const first = await completeHandshakes(hosting, 1);
 
     await hosting.killAndStart();
-    await letIn(hosting, 2);
+    await completeHandshakes(hosting, 2);
     expect(first.filter(isRunning)).toEqual([]);
   });
 });
@@ -40,7 +40,7 @@ async function registerAll(hosting: HostingSite): Promise<void> {
 }
 
 /** Lets servers complete the handshake once all have received it, so a sequential start would hang. */
-async function letIn(hosting: HostingSite, run: number): Promise<number[]> {
+async function completeHandshakes(hosting: HostingSite, run: number): Promise<number[]> {
   const { witness } = hosting.site;
   const asked = await Promise.all(names.map((name) => witness.severalOf(name, 'initialize', run)));
   for (const name of names) witness.tell(name, 'answer');

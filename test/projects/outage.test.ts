@@ -39,7 +39,7 @@ describe('while the database is unreachable', () => {
     site = use(await Site.start('server', { mcpServers: {} }, { url: proxy.url }));
   });
 
-  async function goAway(): Promise<void> {
+  async function loseDatabase(): Promise<void> {
     proxy.cut();
     onTestFinished(async () => {
       proxy.restore();
@@ -54,7 +54,7 @@ describe('while the database is unreachable', () => {
     await project.add('later', { fixture: 'notes' });
     const client = await project.client();
     await client.session.callText('echo', { text: 'before' });
-    await goAway();
+    await loseDatabase();
     expect(await client.session.callText('echo', { text: 'while' })).toBe('while');
     expect(await client.tools()).toContain('echo');
     const session = await RawSession.open(project.url);
@@ -93,7 +93,7 @@ describe('while the database is unreachable', () => {
       ['DELETE '],
       ['GET /calls'],
     ];
-    await goAway();
+    await loseDatabase();
     const { password } = new URL(database.url);
     const answers = await Promise.all(changes.map(([what, body]) => project.ask(what, body)));
     answers.push(await site.ask('POST /projects', { name: 'never' }), await site.ask('POST /secrets/rotate'));
@@ -121,7 +121,7 @@ describe('while the database is unreachable', () => {
   it('edits of the configuration file take effect', async () => {
     const project = await site.defaultProject();
     const client = await project.client();
-    await goAway();
+    await loseDatabase();
     const filed = fixtureServer('toolbox');
     await client.toolsAfter(
       () => site.configured({ mcpServers: { filed } }),

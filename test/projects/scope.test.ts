@@ -159,9 +159,9 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       };
       for (const [method, params, theirs] of requests) {
         // The error may suggest similar names of the own project.
-        const nobodys = theirs.includes('__') ? theirs.replace('beta', 'gamma') : 'nobody_has_this';
+        const missing = theirs.includes('__') ? theirs.replace('beta', 'gamma') : 'nobody_has_this';
         const refused = alike(await ask(method, params(theirs)), theirs);
-        expect(refused).toEqual(alike(await ask(method, params(nobodys)), nobodys));
+        expect(refused).toEqual(alike(await ask(method, params(missing)), missing));
       }
     });
 
@@ -440,13 +440,13 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
         stream.messages.filter(({ method }) => method === 'notifications/tools/list_changed').length;
       const before = changes(inBeta);
       for (const name of ['alpha_grew', 'alpha_grew_again']) {
-        const told = [inAlpha.announced('tools'), ofAll.announced('tools')];
+        const announcements = [inAlpha.announced('tools'), ofAll.announced('tools')];
         await inAlpha.session.callText('add', { name });
-        await Promise.all(told);
+        await Promise.all(announcements);
       }
-      const told = [inBeta.announced('tools'), ofAll.announced('tools')];
+      const announcements = [inBeta.announced('tools'), ofAll.announced('tools')];
       await inBeta.session.callText('add', { name: 'beta_grew' });
-      await Promise.all(told);
+      await Promise.all(announcements);
       expect(changes(inBeta)).toBe(before + 1);
       expect(await inAlpha.tools()).toContain('alpha_grew_again');
       expect(await inBeta.tools()).not.toContain('alpha_grew');
@@ -456,9 +456,9 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       const [one, other] = [await site.project(), await site.project()];
       const [inOne, inOther, ofAll] = await Promise.all([one.client(), other.client(), everything()]);
       for (const name of ['first', 'second']) {
-        const told = [inOne.announced('tools'), ofAll.announced('tools')];
+        const announcements = [inOne.announced('tools'), ofAll.announced('tools')];
         await one.add(name, { fixture: 'grows-lists' });
-        await Promise.all(told);
+        await Promise.all(announcements);
       }
       const nothing = { transport: 'stdio', config: { command: '/no/such/program' } };
       await inOther.toolsAfter(() => other.done('POST /servers', { name: 'nothing', ...nothing }));

@@ -272,8 +272,8 @@ export class TestProject {
   async reaches(name: string, fits: (server: ServerView) => boolean): Promise<ServerView> {
     const stream = await this.events();
     const serversIn = ({ event, data = '{}' }: { event?: string; data?: string }) => {
-      const told = JSON.parse(data) as { servers: ServerView[]; server: ServerView };
-      return event === 'servers' ? told.servers : event === 'server' ? [told.server] : [];
+      const view = JSON.parse(data) as { servers: ServerView[]; server: ServerView };
+      return event === 'servers' ? view.servers : event === 'server' ? [view.server] : [];
     };
     const isShown = (server: ServerView) => server.name === name && fits(server);
     const event = await stream.events.first((candidate) => serversIn(candidate).some(isShown));

@@ -41,7 +41,7 @@ describe('a change through another process on the same database', () => {
 
   const has = (name: string) => (names: string[]) => names.includes(name);
   const lacks = (name: string) => (names: string[]) => !names.includes(name);
-  const anew = () => fixtureServer('toolbox', { COLOUR: 'blue' });
+  const changedConfig = () => fixtureServer('toolbox', { COLOUR: 'blue' });
 
   it.each<[string, (project: TestProject) => Promise<unknown>, (names: string[]) => boolean]>([
     ['a server is added', (project) => project.add('notes', { fixture: 'notes' }), has('touch')],
@@ -96,7 +96,7 @@ describe('a change through another process on the same database', () => {
     const { project, client } = await start();
     const pid = await client.session.callText('pid');
     const call = await client.waitingCall();
-    await client.toolsAfter(() => project.change('box', { config: anew() }));
+    await client.toolsAfter(() => project.change('box', { config: changedConfig() }));
     expect(await client.session.callText('environment', { name: 'COLOUR' })).toBe('blue');
     expect(await client.session.callText('pid')).not.toBe(pid);
     here.witness.tell(project.who('box'), 'go');
@@ -110,9 +110,9 @@ describe('a change through another process on the same database', () => {
     await announced;
     const value = () => client.session.callText('environment', { name: 'TOKEN' });
     expect(await value()).toBe('first value');
-    const told = client.announced('tools');
+    const announcement = client.announced('tools');
     await project.done('PUT /secrets/TOKEN', { value: 'second value' });
-    await told;
+    await announcement;
     await eventually(async () => (await value()) === 'second value');
     // A new key changes no value, so nothing restarts.
     const pid = await client.session.callText('pid');
@@ -172,13 +172,13 @@ describe('a change through another process on the same database', () => {
 
     it('after the notification connection was lost', async () => {
       const { project, client } = await start();
-      const told = client.announced('tools');
+      const announcement = client.announced('tools');
       const [lost] = await here.query(`SELECT pg_terminate_backend(pid) AS ended ${listeningThere}`, [
         nameThere(),
       ]);
       expect(lost).toEqual({ ended: true });
       await project.change('box', { enabled: false });
-      await told;
+      await announcement;
       expect(await client.tools()).toEqual([]);
       await eventually(
         async () => (await here.query(`SELECT pid ${listeningThere}`, [nameThere()])).length > 0,
@@ -195,7 +195,7 @@ describe('a change through another process on the same database', () => {
         const { database } = await there.done<{ database: { connected: boolean } }>('GET /status');
         return !database.connected;
       });
-      const told = client.announced('tools');
+      const announcement = client.announced('tools');
       await project.add('notes', { fixture: 'notes' });
       await project.done('PATCH /tools/echo', { enabled: false });
       await here.done(`DELETE /projects/${elsewhere.project.id}`);
@@ -203,7 +203,7 @@ describe('a change through another process on the same database', () => {
       const added = await here.project();
       expect(await client.tools()).toContain('echo');
       proxy.restore();
-      await told;
+      await announcement;
       const names = await client.toolsOnce(has('touch'));
       expect(names).not.toContain('echo');
       await elsewhere.client.stream.ended;
@@ -215,7 +215,7 @@ describe('a change through another process on the same database', () => {
       const { project, client } = await start();
       await using lock = await here.connect();
       await using writer = await here.connect();
-      const told = client.announced('tools');
+      const announcement = client.announced('tools');
       await lock.query('BEGIN');
       await lock.query('LOCK TABLE kb.projects IN ACCESS EXCLUSIVE MODE');
       // The change itself does not wait for the lock, because it adds no reference to the project.
@@ -231,7 +231,7 @@ describe('a change through another process on the same database', () => {
       await writer.query(`SELECT pg_terminate_backend(pid) ${blocked}`, [nameThere()]);
       await eventually(async () => !(await reading()));
       await lock.query('COMMIT');
-      await told;
+      await announcement;
       expect(await client.tools()).toEqual([]);
     });
   });

@@ -41,11 +41,11 @@ function answer(id: unknown, method: string, params: Asked['params']): Buffer {
     },
     'tools/list': { tools: [{ name: 't', inputSchema: { type: 'object' } }] },
   };
-  const told =
+  const outcome =
     method === 'server/discover'
       ? { error: { code: -32601, message: 'no' } }
       : { result: results[method] ?? {} };
-  return Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', id, ...told })}\n`);
+  return Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', id, ...outcome })}\n`);
 }
 
 async function write(pieces: readonly Buffer[]): Promise<void> {
