@@ -13,8 +13,8 @@ export const LEAST_BYTES_PER_SECOND = 16 * 1024;
 const REFUSED_MS = 1_000;
 const MAX_REFUSED = 100;
 /** How many pipelined requests may be queued, and how many bytes of their responses are exempt from the minimum rate. */
-const MAX_WAITING = 100;
-const FREE_WAITING_BYTES = 64 * 1024;
+const MAX_QUEUED = 100;
+const FREE_QUEUED_BYTES = 64 * 1024;
 
 interface Users {
   /** Whether the system can identify the user of a connection. */
@@ -32,7 +32,7 @@ interface Client {
   /** How much the client has to read, and by when. */
   unread: { until: number; deadline: number } | undefined;
   /** Responses queued behind an earlier one, such as an event stream. */
-  waiting: Set<ServerResponse> | undefined;
+  queued: Set<ServerResponse> | undefined;
 }
 
 /**
@@ -77,7 +77,7 @@ export class Connections {
         accept(socket);
       }
     });
-    this.timer = setInterval(() => this.look(), limits.slowClientMs).unref();
+    this.timer = setInterval(() => this.checkAll(), limits.slowClientMs).unref();
   }
 
   admitted(socket: Socket): void {
@@ -92,7 +92,7 @@ export class Connections {
     client.response = response;
     client.read = undefined;
     // A pipelined response has no socket before its turn.
-    if (response.socket === null) wait(client, response);
+    if (response.socket === null) enqueue(client, response);
     // Requests that were read together with one too many still arrive.
     return !socket.destroyed;
   }
@@ -103,7 +103,7 @@ export class Connections {
     const full = [...this.clients.keys()].filter(({ writableLength }) => writableLength > 0);
     if (limitMs === 0 || full.length === 0) return;
     const over = AbortSignal.timeout(limitMs);
-    await Promise.all(full.map((socket) => emptied(socket, over)));
+    await Promise.all(full.map((socket) => untilFlushed(socket, over)));
   }
 
   close(): void {
@@ -135,7 +135,7 @@ export class Connections {
       this.turnAway(socket, `All ${maxConnections} connections are in use (setting maxConnections).`);
       return false;
     }
-    const client = { response: undefined, read: undefined, unread: undefined, waiting: undefined };
+    const client = { response: undefined, read: undefined, unread: undefined, queued: undefined };
     this.clients.set(socket, client);
     socket.once('close', () => {
       this.clients.delete(socket);
@@ -154,7 +154,7 @@ export class Connections {
     explain(socket, why);
   }
 
-  private look(): void {
+  private checkAll(): void {
     const now = performance.now();
     for (const [socket, client] of this.clients) {
       this.checkBody(socket, client);
@@ -187,7 +187,7 @@ export class Connections {
   }
 
   private checkUnread(socket: Socket, client: Client, now: number): void {
-    const unread = socket.writableLength + waitingBytes(client);
+    const unread = socket.writableLength + queuedBytes(client);
     if (unread === 0) {
       client.unread = undefined;
       return;
@@ -202,7 +202,7 @@ export class Connections {
   }
 }
 
-function emptied(socket: Socket, over: AbortSignal): Promise<void> {
+function untilFlushed(socket: Socket, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     socket.once('close', () => resolve());
     // Queued after all other data; `drain` is emitted only above the high-water mark.
@@ -211,25 +211,25 @@ function emptied(socket: Socket, over: AbortSignal): Promise<void> {
   });
 }
 
-function wait(client: Client, response: ServerResponse): void {
-  client.waiting ??= new Set();
-  client.waiting.add(response);
-  if (client.waiting.size <= MAX_WAITING) return;
-  forgetSent(client.waiting);
-  if (client.waiting.size > MAX_WAITING) response.req.socket.destroy();
+function enqueue(client: Client, response: ServerResponse): void {
+  client.queued ??= new Set();
+  client.queued.add(response);
+  if (client.queued.size <= MAX_QUEUED) return;
+  forgetSent(client.queued);
+  if (client.queued.size > MAX_QUEUED) response.req.socket.destroy();
 }
 
-function waitingBytes({ waiting }: Client): number {
-  if (waiting === undefined) return 0;
-  forgetSent(waiting);
+function queuedBytes({ queued }: Client): number {
+  if (queued === undefined) return 0;
+  forgetSent(queued);
   let bytes = 0;
-  for (const { writableLength } of waiting) bytes += writableLength;
-  return bytes > FREE_WAITING_BYTES ? bytes : 0;
+  for (const { writableLength } of queued) bytes += writableLength;
+  return bytes > FREE_QUEUED_BYTES ? bytes : 0;
 }
 
-function forgetSent(waiting: Set<ServerResponse>): void {
-  for (const response of waiting) {
-    if (response.socket !== null || response.writableFinished) waiting.delete(response);
+function forgetSent(queued: Set<ServerResponse>): void {
+  for (const response of queued) {
+    if (response.socket !== null || response.writableFinished) queued.delete(response);
   }
 }
 

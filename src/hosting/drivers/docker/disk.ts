@@ -5,7 +5,7 @@ import { type Engine, EngineRefusal } from './engine.ts';
 /** The share of time that measuring may take: normally, and near a limit. */
 const SHARE = 1 / 20;
 const URGENT_SHARE = 1 / 2;
-const MIN_INTERVAL_MS = 100;
+const POLL_MS = 100;
 /** The engine may have to walk many files. */
 const MEASURING_MS = 120_000;
 
@@ -79,11 +79,7 @@ export class DiskMeter {
 
   /** Retries while the engine is busy with a measurement for another client. */
   private async askForVolumes(): Promise<Map<string, number>> {
-    for (
-      const until = performance.now() + MEASURING_MS;
-      ;
-      await delay(MIN_INTERVAL_MS, undefined, { ref: false })
-    ) {
+    for (const until = performance.now() + MEASURING_MS; ; await delay(POLL_MS, undefined, { ref: false })) {
       try {
         const { Volumes } = await this.engine.get<{
           Volumes: { Name: string; UsageData?: { Size: number } }[] | null;
@@ -141,7 +137,7 @@ export class DiskWatch {
     }
     const now = bytes ?? before;
     const willBeUrgent = now > before || now > this.limit / 2;
-    const untilLimitMs = Math.max(MIN_INTERVAL_MS, (this.limit - now) / FASTEST_WRITER);
+    const untilLimitMs = Math.max(POLL_MS, (this.limit - now) / FASTEST_WRITER);
     const tookMs = performance.now() - began;
     const pauseMs = Math.max(
       Math.min(untilLimitMs, MAX_INTERVAL_MS),

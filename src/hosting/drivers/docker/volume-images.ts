@@ -22,7 +22,7 @@ const LEAST_GROWTH = 1024 * 1024;
 const MARGIN_KB = 64;
 /** The kernel needs a moment to release the mounts of an exited container. */
 const RELEASE_MS = 3_000;
-const OFTEN_MS = 100;
+const POLL_MS = 100;
 
 /**
  * Limits the size of volumes: each is a file system image, mounted on the folder of the volume. The image is next to that
@@ -128,7 +128,7 @@ function imageOf(folder: string): string {
 /** Another container may still use the volume. */
 async function untilUnused(image: string): Promise<void> {
   const args = ['--noheadings', '--output', 'NAME', '--associated', image];
-  for (const deadline = performance.now() + RELEASE_MS; ; await delay(OFTEN_MS)) {
+  for (const deadline = performance.now() + RELEASE_MS; ; await delay(POLL_MS)) {
     if ((await runCommand('losetup', args)).trim() === '') return;
     if (performance.now() > deadline) throw new Error('another container uses it');
   }
