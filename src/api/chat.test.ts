@@ -11,8 +11,9 @@ const unsaid = { model: undefined, system: undefined, tools: undefined, maxSteps
 
 const model = await startMessagesApi(() => says('Hello.'));
 const { services, serve } = await startForTests({ chat: { baseUrl: model.url } });
-const { store, chats } = services.database!;
+const { store, chats, refresher } = services.database!;
 await store.secrets.put(services.projects.get('default').id, 'ANTHROPIC_API_KEY', API_KEY);
+await refresher.refresh(services.projects.get('default').id);
 afterAll(() => model[Symbol.asyncDispose]());
 
 async function follow(url: string): Promise<EventStream> {

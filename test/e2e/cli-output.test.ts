@@ -58,7 +58,7 @@ describe('a command whose output cannot be written', () => {
     await using home = await temporaryFolder();
     expect(await runInto('> /dev/full', home.path, ['--help'])).toEqual({
       code: 1,
-      stderr: 'error: The output cannot be written: ENOSPC: no space left on device, write\n',
+      stderr: 'error: Cannot write the output: ENOSPC: no space left on device, write\n',
     });
   });
 });
