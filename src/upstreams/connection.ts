@@ -265,9 +265,10 @@ export class Connection {
   }
 
   private lose(error: SwitchboardError, isThere: boolean): void {
-    // Or its timers would keep the upstream alive.
-    this.current?.listening?.stop();
+    const { current } = this;
     this.current = undefined;
+    // It keeps a stale upstream open. Its end may close the upstream at once, which must not be current then.
+    current?.listening?.stop();
     // Clients subscribe again when the connection is back.
     this.subscriptions.clear();
     this.context.listener.log(error.message);

@@ -63,8 +63,8 @@ it('the limits apply to servers too, and the server continues', async () => {
   expect(await session.callText('lie', { lines })).toBe('the truth');
   const answer = await fetch(`${switchboard.baseUrl}/api/v1/projects/default/servers/liar/logs`);
   const { lines: logged } = (await answer.json()) as { lines: string[] };
-  const skipped = logged.filter((line) => line.includes('is skipped'));
-  expect(skipped.map((line) => line.replace(/^.*is skipped: /, ''))).toEqual([
+  const skipped = logged.filter((line) => line.includes('skipped an invalid message'));
+  expect(skipped.map((line) => line.replace(/^.*skipped an invalid message: /, ''))).toEqual([
     'The batch has more than 1000 messages: send several smaller ones.',
     'The id is longer than 1024 bytes.',
     'The id is longer than 1024 bytes.',
