@@ -61,7 +61,7 @@ export function readPrivateFile(path: string, { advice, warn, trusted }: Private
       return textOf(file, path);
     });
   } catch (error) {
-    throw error instanceof NotAFileError ? refusal(`${path} is ${error.kind} and no file. ${advice}`) : error;
+    throw error instanceof NotAFileError ? refusal(`${path} is ${error.kind}, not a file. ${advice}`) : error;
   }
 }
 

@@ -4,7 +4,7 @@ export class NotAFileError extends Error {
   readonly kind: string;
 
   constructor(path: string, kind: string) {
-    super(`${path} is ${kind} and no file`);
+    super(`${path} is ${kind}, not a file`);
     this.kind = kind;
   }
 }

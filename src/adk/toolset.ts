@@ -73,7 +73,7 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
 
   private async use<Result>(work: (toolbox: Toolbox) => Promise<Result>): Promise<Result> {
     if (this.stopped !== undefined) {
-      const what = 'This toolset was stopped. Make another one with adkTools for agents that go on.';
+      const what = 'This toolset was stopped. Create another one with adkTools.';
       throw new SwitchboardError('server_unavailable', what);
     }
     clearTimeout(this.timer);

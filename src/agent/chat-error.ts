@@ -1,6 +1,6 @@
 import { asSwitchboardError, type ErrorCode, SwitchboardError } from '../errors.ts';
 import type { ToolCallRecord } from './events.ts';
-import type { AgentMessage, Usage } from './model.ts';
+import type { AgentMessage, TokenUsage } from './model.ts';
 
 /** The state of a chat that ended without a result. */
 export interface ChatSoFar {
@@ -11,7 +11,7 @@ export interface ChatSoFar {
   messages: readonly AgentMessage[];
   toolCalls: readonly ToolCallRecord[];
   /** Of all steps. */
-  usage: Usage;
+  usage: TokenUsage;
   steps: number;
   /** The text of an unfinished turn. It is not part of the conversation. */
   text: string;
@@ -21,7 +21,7 @@ export interface ChatSoFar {
 export class ChatError extends SwitchboardError implements ChatSoFar {
   declare readonly messages: readonly AgentMessage[];
   declare readonly toolCalls: readonly ToolCallRecord[];
-  declare readonly usage: Usage;
+  declare readonly usage: TokenUsage;
   declare readonly steps: number;
   declare readonly text: string;
 

@@ -1,13 +1,13 @@
 import type { ChatSoFar } from './chat-error.ts';
 import type { AgentEvent, ToolCallRecord, ToolCallStart } from './events.ts';
-import { type AgentMessage, noUsage, type Turn, type Usage } from './model.ts';
+import { type AgentMessage, noUsage, type TokenUsage, type Turn } from './model.ts';
 import { failureContent } from './tool-results.ts';
 
 /** The state of a chat. It can be continued whenever all tool calls are settled. */
 export class Chat implements ChatSoFar {
   readonly messages: AgentMessage[];
   readonly toolCalls: ToolCallRecord[] = [];
-  readonly usage: Usage = { ...noUsage };
+  readonly usage: TokenUsage = { ...noUsage };
   steps = 0;
   text = '';
   private readonly emit: (event: AgentEvent) => void;
@@ -27,7 +27,7 @@ export class Chat implements ChatSoFar {
   addTurn({ content, raw, stopReason, usage }: Turn): void {
     this.steps++;
     this.text = '';
-    for (const key of Object.keys(this.usage) as (keyof Usage)[]) this.usage[key] += usage[key];
+    for (const key of Object.keys(this.usage) as (keyof TokenUsage)[]) this.usage[key] += usage[key];
     this.addMessage(raw === undefined ? { role: 'assistant', content } : { role: 'assistant', content, raw });
     this.emit({ type: 'step', step: this.steps, stopReason, usage });
   }

@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
-import type { AgentMessage, ResultContent, Turn, Usage } from './model.ts';
+import type { AgentMessage, ResultContent, TokenUsage, Turn } from './model.ts';
 import type { ToolOutcome } from './toolbox.ts';
 
 export interface ToolCallStart {
@@ -28,7 +28,7 @@ export type AgentEvent =
   /** A message was added to the conversation: a turn of the model, or the results of its tool calls. */
   | { type: 'message'; step: number; message: AgentMessage }
   /** A turn of the model is complete. Its tool calls follow. */
-  | { type: 'step'; step: number; stopReason: Turn['stopReason']; usage: Usage }
+  | { type: 'step'; step: number; stopReason: Turn['stopReason']; usage: TokenUsage }
   | { type: 'tool_start'; call: ToolCallStart }
   | { type: 'tool_end'; call: ToolCallRecord }
   | { type: 'done'; result: ChatResult };
@@ -40,7 +40,7 @@ export interface ChatResult {
   messages: readonly AgentMessage[];
   toolCalls: readonly ToolCallRecord[];
   /** Of all steps. */
-  usage: Usage;
+  usage: TokenUsage;
   steps: number;
   /** `length`: a turn reached the token limit. `step_limit`: the model wanted another turn. */
   stopReason: 'end' | 'length' | 'refused' | 'step_limit';

@@ -23,14 +23,14 @@ export type AssistantPart =
   | { type: 'text'; text: string }
   | { type: 'tool_call'; id: string; name: string; input: Record<string, unknown> };
 
-export interface Usage {
+export interface TokenUsage {
   inputTokens: number;
   outputTokens: number;
   cacheReadTokens: number;
   cacheWriteTokens: number;
 }
 
-export const noUsage: Readonly<Usage> = {
+export const noUsage: Readonly<TokenUsage> = {
   inputTokens: 0,
   outputTokens: 0,
   cacheReadTokens: 0,
@@ -38,7 +38,7 @@ export const noUsage: Readonly<Usage> = {
 };
 
 /** As the API and the database spell it. */
-export function usageRow({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage) {
+export function usageRow({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: TokenUsage) {
   return {
     input_tokens: inputTokens,
     output_tokens: outputTokens,
@@ -56,7 +56,7 @@ export interface Turn {
   content: readonly AssistantPart[];
   /** `tools`: it waits for the results of its tool calls. */
   stopReason: 'end' | 'tools' | 'length' | 'refused' | 'paused';
-  usage: Usage;
+  usage: TokenUsage;
   raw?: unknown;
 }
 

@@ -1,6 +1,6 @@
 import { maskCredentials } from '../config/credentials.ts';
 import { parseLimits } from '../config/limits.ts';
-import type { Usage } from '../hosting/driver.ts';
+import type { ResourceUsage } from '../hosting/driver.ts';
 import type { StatusReport } from '../hosting/server-state.ts';
 import { historyOf } from '../projects/hosted-rows.ts';
 import type { Hosting } from '../projects/hosting/hosting.ts';
@@ -13,7 +13,7 @@ const worrying = new Set<HostedView['status']>(['unresponsive', 'backing_off', '
 
 /** Only for a single server. */
 interface Details {
-  usage?: Usage | undefined;
+  usage?: ResourceUsage | undefined;
   volumes?: string[] | undefined;
 }
 
@@ -86,7 +86,7 @@ function statusOf(row: RegisteredServer['row'], known: StatusReport | undefined)
 }
 
 function usageView(
-  { cpuPercent, memoryBytes, diskBytes }: Usage,
+  { cpuPercent, memoryBytes, diskBytes }: ResourceUsage,
   limits: HostedView['resource_limits'],
 ): HostedView['usage'] {
   const parsed = parseLimits(limits);

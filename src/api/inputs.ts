@@ -43,7 +43,7 @@ const listedServers = listOf('servers', productServer).superRefine((servers, con
   const names = servers.map(({ name }) => name);
   for (const [index, name] of names.entries()) {
     if (names.indexOf(name) === index) continue;
-    const message = 'is there already: each server needs a name of its own';
+    const message = 'is a duplicate: each server needs its own name';
     context.addIssue({ code: 'custom', path: [index, 'name'], message });
   }
 });

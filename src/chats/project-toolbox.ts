@@ -8,18 +8,18 @@ import { type RequestOutcome, requestGroup } from '../upstreams/group-request.ts
 import type { Client } from '../upstreams/request.ts';
 
 /**
- * The tools of a project, for one agent. It shares the servers, queues and tool switches of the project's clients. `over`
+ * The tools of a project, for one agent. It shares the servers, queues and tool switches of the project's clients. `onFinished`
  * receives every call that reached a server.
  */
 export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
   private readonly project: LiveProject;
-  private readonly over: (call: FinishedCall) => void;
+  private readonly onFinished: (call: FinishedCall) => void;
   /** Identifies the agent to servers that run an instance per client. */
   private readonly client: Client = { era: 'modern' };
 
-  constructor(project: LiveProject, over: (call: FinishedCall) => void) {
+  constructor(project: LiveProject, onFinished: (call: FinishedCall) => void) {
     this.project = project;
-    this.over = over;
+    this.onFinished = onFinished;
   }
 
   /** Starts servers that never connected, and retries lost servers without waiting for their backoff. */
@@ -55,7 +55,7 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
       { name: server, client: this.client, server: route.server, among, isRepeatable },
       { method: 'tools/call', paramsText },
       signal,
-      (call) => this.over(this.finished(call)),
+      (call) => this.onFinished(this.finished(call)),
     );
     if ('result' in answer) return outcomeOf(answer.result);
     const { code, message } = answer.error;

@@ -4,7 +4,7 @@ import {
   type AgentMessage,
   type AssistantPart,
   type ResultContent,
-  type Usage,
+  type TokenUsage,
   type UserPart,
   usageRow,
 } from '../agent/model.ts';
@@ -89,7 +89,7 @@ export class RunRecord {
   }
 
   /** Resolves when everything is persisted; rejects if the database does not accept it. */
-  async end({ output, error, usage, ...end }: Omit<RunEnd, 'usage'> & { usage: Usage }): Promise<void> {
+  async end({ output, error, usage, ...end }: Omit<RunEnd, 'usage'> & { usage: TokenUsage }): Promise<void> {
     const { store, redact } = this.settings;
     const row: RunEnd = {
       ...end,

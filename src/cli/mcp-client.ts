@@ -26,7 +26,7 @@ interface Pending {
 }
 
 /** A minimal MCP client: one request, one response. */
-export class Client implements Receiver {
+export class McpClient implements Receiver {
   private readonly channel: HttpChannel;
   private readonly pending = new Map<number, Pending>();
   private nextId = 1;
@@ -36,11 +36,11 @@ export class Client implements Receiver {
   }
 
   /** Without a project, connects to the endpoint of all projects. */
-  static async connect(url: string, project?: string): Promise<Client> {
+  static async connect(url: string, project?: string): Promise<McpClient> {
     if (project === undefined) await checkReachable(url);
     // The API has a better error for an unknown project.
     else await callApi(url, 'GET', projectPath(project));
-    const client = new Client(endpointOf({ url, project }), await passFor(url));
+    const client = new McpClient(endpointOf({ url, project }), await passFor(url));
     try {
       await client.request('initialize', {
         protocolVersion: newestVersion,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonSyntaxError, parseJson } from './json.ts';
+import { ConfigSyntaxError, parseJson } from './json.ts';
 
 describe('parseJson', () => {
   it('reads any output of JSON.stringify', () => {
@@ -59,11 +59,11 @@ describe('parseJson', () => {
   });
 });
 
-function attempt(text: string): JsonSyntaxError {
+function attempt(text: string): ConfigSyntaxError {
   try {
     parseJson(text);
   } catch (error) {
-    if (error instanceof JsonSyntaxError) return error;
+    if (error instanceof ConfigSyntaxError) return error;
     throw error;
   }
   throw new Error('it was accepted');

@@ -6,7 +6,7 @@ interface Position {
   column: number;
 }
 
-export class JsonSyntaxError extends Error {
+export class ConfigSyntaxError extends Error {
   readonly position: Position;
 
   constructor(message: string, position: Position) {
@@ -105,8 +105,8 @@ function messageOf(code: string, found: string): string {
   return messages[code] ?? `expected ${expectations[code] ?? 'a value'}, found ${what}`;
 }
 
-function syntaxError(message: string, line: number, character: number): JsonSyntaxError {
-  return new JsonSyntaxError(message, positionOf(line, character));
+function syntaxError(message: string, line: number, character: number): ConfigSyntaxError {
+  return new ConfigSyntaxError(message, positionOf(line, character));
 }
 
 function positionOf(line: number, character: number): Position {

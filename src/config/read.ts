@@ -3,7 +3,7 @@ import { isObject } from '../json.ts';
 import type { ServerEntry } from './entry.ts';
 import { mustBe } from './fields.ts';
 import { ownerOf } from './foreign.ts';
-import { JsonSyntaxError, parseJson } from './json.ts';
+import { ConfigSyntaxError, parseJson } from './json.ts';
 import { invalidConfiguration, type Path, type Problem } from './problems.ts';
 import { checkServer, serverOf, timeoutProblems } from './server.ts';
 import { nameProblemsOf } from './server-names.ts';
@@ -114,7 +114,7 @@ function parseOrExplain(text: string, file: string) {
   try {
     return parseJson(text);
   } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error;
+    if (!(error instanceof ConfigSyntaxError)) throw error;
     const { line, column } = error.position;
     throw invalidConfiguration(`${file}:${line}:${column}`, [
       { path: [], message: `not valid JSON: ${error.message}` },

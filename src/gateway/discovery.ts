@@ -3,7 +3,7 @@ import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 
 /** Waits for the offers of servers that never connected. */
-export class Discovery {
+export class ScopeDiscovery {
   private readonly projects: () => Iterable<{ readonly servers: Servers }>;
   private readonly deadlines = new WeakMap<Server, number>();
 

@@ -14,7 +14,7 @@ import type { Era } from '../protocol/versions.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Caller } from './caller.ts';
-import { errorOf, type RpcResponse, toLegacy, toModern, withResultType } from './crossing/responses.ts';
+import { errorOf, type RawResponse, toLegacy, toModern, withResultType } from './crossing/responses.ts';
 import { type AffinityContext, affinityEdits, needsAffinity } from './modern/affinity.ts';
 import type { RunOfCall } from './records.ts';
 
@@ -64,12 +64,12 @@ export function isReadInSlices(chunks: Chunks, at: ResponseId, call: ResponseCon
   return mayHoldUris(call.message.method, chunks) || affineReplica(chunks, call) !== undefined;
 }
 
-function inClientsEra(response: RpcResponse, { caller, serverEra, message }: ResponseContext): RpcResponse {
+function inClientsEra(response: RawResponse, { caller, serverEra, message }: ResponseContext): RawResponse {
   if (caller.era === 'legacy') return serverEra === 'legacy' ? response : toLegacy(message.method, response);
   return serverEra === 'modern' ? withResultType(response) : toModern(message.method, response, caller.facts);
 }
 
-function withPublicNames({ chunks, at }: RpcResponse, call: ResponseContext, mayHold: boolean): Buffer[] {
+function withPublicNames({ chunks, at }: RawResponse, call: ResponseContext, mayHold: boolean): Buffer[] {
   const { message } = call;
   const affine = at.isError ? undefined : affineReplica(chunks, call);
   if (at.isError || (affine === undefined && !mayHold)) return withResponseId(chunks, at, idBytes(message));
@@ -108,7 +108,7 @@ function linkQualifier({ catalog, qualifier }: CallContext, uri: string): string
  * A response with two ids could pass for another server's, and two responses in one could slip into a batch. So if the client
  * awaits several servers, or sent a batch, responses are parsed completely and made unambiguous.
  */
-function verified(chunks: Chunks, at: ResponseId): RpcResponse {
+function verified(chunks: Chunks, at: ResponseId): RawResponse {
   const message = readMessage(join(chunks));
   if (message.id !== at.id) throw new SwitchboardError('server_protocol_error', 'the response has two ids');
   return { chunks: [message.bytes], at: responseIdOf(message) };

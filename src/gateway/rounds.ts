@@ -39,7 +39,7 @@ export function laterRound(
       return { only, edits: restoredState(message, issued.state) };
     }
     default:
-      if (group.isLegacy) throw wrongState('was not given out here, or was changed');
+      if (group.isLegacy) throw wrongState('was not issued by this Switchboard, or was changed');
       return firstRound;
   }
 }

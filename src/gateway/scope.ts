@@ -9,7 +9,7 @@ import type { Servers } from '../upstreams/servers.ts';
 import type { Project } from '../upstreams/settings.ts';
 import type { Incoming } from './caller.ts';
 import { Qualifiers } from './contributions.ts';
-import { Discovery } from './discovery.ts';
+import { ScopeDiscovery } from './discovery.ts';
 import { FormerNames } from './former-names.ts';
 import { type DisabledServer, Unlisted } from './unlisted.ts';
 
@@ -52,7 +52,7 @@ export class Scope {
   private snapshot: Snapshot | undefined;
   private readonly changed = new Set<ListName>();
   private pending: NodeJS.Timeout | undefined;
-  private readonly discovery: Discovery;
+  private readonly discovery: ScopeDiscovery;
   readonly formerNames = new FormerNames();
 
   constructor(
@@ -62,7 +62,7 @@ export class Scope {
   ) {
     this.project = typeof projects === 'function' ? undefined : projects;
     this.projects = typeof projects === 'function' ? projects : () => [projects];
-    this.discovery = new Discovery(this.projects);
+    this.discovery = new ScopeDiscovery(this.projects);
     this.settings = settings;
     this.announce = announce;
   }

@@ -44,7 +44,7 @@ export interface Exit {
   isLost: boolean;
 }
 
-export interface Usage {
+export interface ResourceUsage {
   /** Of one core, since the last call; undefined on the first call. */
   cpuPercent: number | undefined;
   memoryBytes: number;
@@ -68,7 +68,7 @@ export interface Instance {
   readonly exited: Promise<Exit>;
   /** SIGTERM, then SIGKILL after the grace period. Resolves when everything but its volumes is removed. */
   stop(graceMs: number): Promise<void>;
-  usage(): Promise<Usage>;
+  usage(): Promise<ResourceUsage>;
   /** Detaches and leaves it running, to be adopted. Only for drivers with survivors. */
   release?(): void;
 }

@@ -1,7 +1,7 @@
 import type { Attachment } from '../channels/hosted.ts';
 import { settlesWithin } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Driver, Usage } from './driver.ts';
+import type { Driver, ResourceUsage } from './driver.ts';
 import type { HostedLog } from './log.ts';
 import { type HostedOptions, Reconciler, STOP_MARGIN_MS } from './reconciler.ts';
 import type { Timing } from './restart-policy.ts';
@@ -151,7 +151,7 @@ export class Hosted {
     }
   }
 
-  async usage(): Promise<Usage | undefined> {
+  async usage(): Promise<ResourceUsage | undefined> {
     const { run } = this.reconciler;
     if (!run?.isAlive) return undefined;
     // It may exit meanwhile.

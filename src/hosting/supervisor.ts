@@ -1,7 +1,7 @@
 import type { Attachment } from '../channels/hosted.ts';
 import { type Provider, providers } from '../config/choices.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { type Driver, STOP_GRACE_MS, type Usage } from './driver.ts';
+import { type Driver, type ResourceUsage, STOP_GRACE_MS } from './driver.ts';
 import type { Drivers } from './drivers.ts';
 import { Hosted } from './hosted.ts';
 import type { HostedLog } from './log.ts';
@@ -77,7 +77,7 @@ export class Supervisor {
     return this.hosted.get(id)?.report;
   }
 
-  async usage(id: string): Promise<Usage | undefined> {
+  async usage(id: string): Promise<ResourceUsage | undefined> {
     return this.hosted.get(id)?.usage();
   }
 

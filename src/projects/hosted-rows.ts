@@ -27,7 +27,7 @@ export function hostedRowOf(row: WorkspaceRow): HostedRow {
   const problem =
     problems.length === 0
       ? undefined
-      : `The hosted server "${row.name}" cannot be run as it is written down in the database: ${problems.join('; ')}.`;
+      : `The hosted server "${row.name}" has an invalid row in the database: ${problems.join('; ')}.`;
   return { ...row, mcp_config: config, resource_limits: limits, problem };
 }
 

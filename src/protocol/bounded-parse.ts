@@ -16,7 +16,10 @@ export function parseBounded(text: string): unknown {
 
 export function checkValues(text: string, most: number): void {
   if (!hasMoreValues(text, most)) return;
-  throw new SwitchboardError('invalid_request', `What has to be looked into has more than ${most} values.`);
+  throw new SwitchboardError(
+    'invalid_request',
+    `The message has more than ${most} values where they have to be parsed.`,
+  );
 }
 
 export function hasMoreValues(text: string, most: number): boolean {

@@ -56,7 +56,7 @@ export async function readLargeMessage(bytes: Buffer, rest?: Rest): Promise<Mess
   if (new JsonScanner(bytes).peek() === OPEN_LIST)
     throw new SwitchboardError(
       'invalid_request',
-      `A batch has ${LARGE_BYTES} bytes at the most: send its messages one by one.`,
+      `A batch may have at most ${LARGE_BYTES} bytes: send its messages one by one.`,
     );
   try {
     const { passed } = await walkLarge(bytes, undefined, rest);
@@ -71,7 +71,7 @@ function readRebuilt(bytes: Buffer): Message {
   if (bytes.length > MAX_REBUILT_BYTES)
     throw new SwitchboardError(
       'invalid_request',
-      `The message has keys that are there twice or are written with escapes, which is taken up to ${MAX_REBUILT_BYTES} bytes only.`,
+      `The message has duplicate keys, or keys with escapes. Such a message may have at most ${MAX_REBUILT_BYTES} bytes.`,
     );
   const rebuilt = Buffer.from(JSON.stringify(parseLossless(bytes.toString())));
   const message = new EnvelopeReader(rebuilt).read();

@@ -124,8 +124,7 @@ export class Recorder implements CallRecorder {
       this.isFailing = false;
       return true;
     } catch (error) {
-      if (!this.isFailing)
-        this.settings.warned(`Calls cannot be recorded just now: ${(error as Error).message}`);
+      if (!this.isFailing) this.settings.warned(`Cannot record calls: ${(error as Error).message}`);
       this.isFailing = true;
       return false;
     }
@@ -218,7 +217,7 @@ export class Recorder implements CallRecorder {
 
   private sweep(): void {
     this.settings.deleteOld().catch((error: Error) => {
-      this.settings.warned(`Old records of calls cannot be deleted just now: ${error.message}`);
+      this.settings.warned(`Cannot delete old call records: ${error.message}`);
     });
   }
 }

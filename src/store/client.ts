@@ -7,12 +7,12 @@ const GOODBYE_MS = 500;
 const INT8 = 20;
 
 /** `label` names the database in messages, without user and password. */
-export interface Address {
+export interface DatabaseAddress {
   config: pg.ClientConfig;
   label: string;
 }
 
-export function addressOf(url: string): Address {
+export function addressOf(url: string): DatabaseAddress {
   const config = { connectionString: withUsualMeaning(url) };
   try {
     if (!/^(postgres|postgresql|socket):/.test(url)) throw new Error('it does not start with postgres://');
@@ -34,7 +34,7 @@ function withUsualMeaning(url: string): string {
   return isOurs ? `${url}&uselibpqcompat=true` : url;
 }
 
-export function clientConfig({ config }: Address): pg.ClientConfig {
+export function clientConfig({ config }: DatabaseAddress): pg.ClientConfig {
   return {
     application_name: `switchboard ${process.pid}`,
     ...config,
@@ -50,7 +50,7 @@ export function clientConfig({ config }: Address): pg.ClientConfig {
 }
 
 /** Not part of the pool, and not yet connected. */
-export function newClient(address: Address): pg.Client {
+export function newClient(address: DatabaseAddress): pg.Client {
   const client = new pg.Client(clientConfig(address));
   // Without a listener, an error would end the process.
   client.on('error', () => {});

@@ -6,7 +6,7 @@ import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
 import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
 import { addressOf, CONNECT_TIMEOUT_MS } from './client.ts';
 import { Database } from './database.ts';
-import { Listener } from './listener.ts';
+import { NotificationListener } from './listener.ts';
 import type { Store } from './store.ts';
 
 function follow(store: Store): (string | undefined)[] {
@@ -100,7 +100,7 @@ describe('when the database becomes unavailable', () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     const told: string[] = [];
-    const listener = new Listener(
+    const listener = new NotificationListener(
       addressOf(proxy.url),
       {
         changed: () => told.push('changed'),

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
-import { type Address, CONNECT_TIMEOUT_MS, clientConfig, cutClient } from './client.ts';
+import { CONNECT_TIMEOUT_MS, clientConfig, cutClient, type DatabaseAddress } from './client.ts';
 import { codeOf, isUnavailable, translate, unavailable } from './failure.ts';
 import type { DB } from './schema.ts';
 
@@ -31,13 +31,13 @@ class PoolClient extends pg.Client {
 
 /** A pool of connections. While the database is known to be unavailable, every query fails immediately. */
 export class Database {
-  readonly address: Address;
+  readonly address: DatabaseAddress;
   private readonly events: DatabaseEvents;
   private readonly pool: pg.Pool;
   private readonly kysely: Kysely<DB>;
   private readonly clients = new Set<pg.PoolClient>();
 
-  constructor(address: Address, events: DatabaseEvents) {
+  constructor(address: DatabaseAddress, events: DatabaseEvents) {
     this.address = address;
     this.events = events;
     this.pool = new pg.Pool({

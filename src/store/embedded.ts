@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { SwitchboardError } from '../errors.ts';
-import { type Address, endClient, newClient } from './client.ts';
+import { type DatabaseAddress, endClient, newClient } from './client.ts';
 import { close, isOpen, passwordFor, ROLE, reopen } from './embedded/access.ts';
 import { type Account, findAccount } from './embedded/account.ts';
 import { type Binaries, findBinaries } from './embedded/binaries.ts';
@@ -69,7 +69,7 @@ export async function startEmbedded(
  * Switchboard is killed, the next one takes over its running PostgreSQL.
  */
 export class EmbeddedPostgres {
-  readonly address: Address;
+  readonly address: DatabaseAddress;
   private readonly data: string;
   private readonly binaries: Binaries;
   private readonly account: Account;
@@ -240,7 +240,7 @@ export class EmbeddedPostgres {
   }
 }
 
-function addressIn(data: string, who: { user: string; password?: string }): Address {
+function addressIn(data: string, who: { user: string; password?: string }): DatabaseAddress {
   return { config: { host: data, port: 5432, ...who, database: 'postgres', ssl: false }, label: data };
 }
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type Address, cutClient, endClient, newClient } from './client.ts';
+import { cutClient, type DatabaseAddress, endClient, newClient } from './client.ts';
 
 /** Frees the lock of an unreachable machine after 30 s; TCP alone may take hours. */
 const keepAlives =
@@ -16,7 +16,7 @@ const SILENCE_MS = 5_000;
  * connection, so a crashed process needs no cleanup.
  */
 export class HostLock {
-  private readonly address: Address;
+  private readonly address: DatabaseAddress;
   private readonly changed: (isHost: boolean) => void;
   private readonly heartbeatMs: number;
   private client: pg.Client | undefined;
@@ -25,7 +25,7 @@ export class HostLock {
   private isHost: boolean | undefined;
   private releasing: Promise<void> | undefined;
 
-  constructor(address: Address, changed: (isHost: boolean) => void, heartbeatMs = HEARTBEAT_MS) {
+  constructor(address: DatabaseAddress, changed: (isHost: boolean) => void, heartbeatMs = HEARTBEAT_MS) {
     this.address = address;
     this.changed = changed;
     this.heartbeatMs = heartbeatMs;

@@ -159,8 +159,8 @@ describe('a key file', () => {
   });
 
   it.each([
-    ['a folder', () => mkdirSync(path()), /secret.key is a folder and no file\. .*SWITCHBOARD_SECRET_KEY/],
-    ['a device', () => symlinkSync('/dev/null', path()), /secret.key is a device and no file/],
+    ['a folder', () => mkdirSync(path()), /secret.key is a folder, not a file\. .*SWITCHBOARD_SECRET_KEY/],
+    ['a device', () => symlinkSync('/dev/null', path()), /secret.key is a device, not a file/],
     ['too large', () => writeFileSync(path(), 'A'.repeat(65_537)), /secret.key is over 65536 bytes/],
   ])('that is %s is rejected', (_what, make, message) => {
     make();

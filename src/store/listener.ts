@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type Address, endClient, newClient } from './client.ts';
+import { type DatabaseAddress, endClient, newClient } from './client.ts';
 import { reasonOf } from './failure.ts';
 
 const CHANNEL = 'switchboard';
@@ -17,8 +17,8 @@ interface ListenerEvents {
 }
 
 /** Receives notifications of changes, and detects whether the database is available. */
-export class Listener {
-  private readonly address: Address;
+export class NotificationListener {
+  private readonly address: DatabaseAddress;
   private readonly events: ListenerEvents;
   private readonly heartbeatMs: number;
   private client: pg.Client | undefined;
@@ -29,7 +29,7 @@ export class Listener {
   /** Why the database is unavailable. */
   outage: string | undefined;
 
-  constructor(address: Address, events: ListenerEvents, heartbeatMs = HEARTBEAT_MS) {
+  constructor(address: DatabaseAddress, events: ListenerEvents, heartbeatMs = HEARTBEAT_MS) {
     this.address = address;
     this.events = events;
     this.heartbeatMs = heartbeatMs;

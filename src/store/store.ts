@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
 import { CallTable } from './calls.ts';
-import { type Address, addressOf, endClient, newClient } from './client.ts';
+import { addressOf, type DatabaseAddress, endClient, newClient } from './client.ts';
 import { Credentials, type MoveCredentials } from './credentials.ts';
 import { Database } from './database.ts';
 import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from './embedded.ts';
 import { isUnavailable, reasonOf } from './failure.ts';
 import { HostLock } from './host-lock.ts';
 import { type Keyring, openKeyring } from './keyring.ts';
-import { Listener } from './listener.ts';
+import { NotificationListener } from './listener.ts';
 import { migrate } from './migrate.ts';
 import { ProductTable } from './products.ts';
 import { ProjectTable } from './projects.ts';
@@ -67,10 +67,10 @@ export class Store {
   readonly offers: OfferTable;
   readonly sessions: SessionTable;
   readonly formerNames: FormerNamesTable;
-  private readonly address: Address;
+  private readonly address: DatabaseAddress;
   private readonly embedded: EmbeddedPostgres | undefined;
   private readonly warn: (message: string) => void;
-  private readonly listener: Listener;
+  private readonly listener: NotificationListener;
   private readonly database: Database;
   private readonly credentials: Credentials;
   private readonly subscribers = new Set<(projectId: string | undefined) => void>();
@@ -78,7 +78,7 @@ export class Store {
 
   /** Use `openStore`. */
   constructor(
-    address: Address,
+    address: DatabaseAddress,
     keyring: Keyring,
     embedded: EmbeddedPostgres | undefined,
     { events, moveCredentials }: StoreOptions,
@@ -86,7 +86,7 @@ export class Store {
     this.address = address;
     this.embedded = embedded;
     this.warn = events.warned;
-    this.listener = new Listener(address, {
+    this.listener = new NotificationListener(address, {
       changed: (projectId) => {
         for (const notify of this.subscribers) notify(projectId);
       },
@@ -163,7 +163,7 @@ export class Store {
 }
 
 /** Retries for a while, because the database server may be starting too. */
-async function prepare(address: Address, { events, signal }: StoreOptions): Promise<void> {
+async function prepare(address: DatabaseAddress, { events, signal }: StoreOptions): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   for (let hasTold = false; ; hasTold = true) {
     const client = newClient(address);
@@ -183,7 +183,7 @@ async function prepare(address: Address, { events, signal }: StoreOptions): Prom
   }
 }
 
-function unreachable({ label }: Address, error: unknown): SwitchboardError {
+function unreachable({ label }: DatabaseAddress, error: unknown): SwitchboardError {
   return new SwitchboardError(
     'database_unavailable',
     `The database at ${label} cannot be reached: ${reasonOf(error)}. Start it, or set DATABASE_URL to one that runs; without DATABASE_URL, Switchboard runs its own.`,
@@ -191,7 +191,7 @@ function unreachable({ label }: Address, error: unknown): SwitchboardError {
   );
 }
 
-function refused({ label }: Address, error: unknown): unknown {
+function refused({ label }: DatabaseAddress, error: unknown): unknown {
   if (error instanceof SwitchboardError) return error;
   return new SwitchboardError(
     'invalid_config',

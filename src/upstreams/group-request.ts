@@ -49,15 +49,15 @@ export interface RequestScope
   name: string;
 }
 
-/** Sends a request like a client, over the same connections and queues. Rejects without a response; `over` gets the outcome. */
+/** Sends a request like a client, over the same connections and queues. Rejects without a response; `onFinished` gets the outcome. */
 export function requestServer(
   server: Server,
   group: Group,
   input: RequestInput,
   signal: AbortSignal | undefined,
-  over?: (call: RequestOutcome) => void,
+  onFinished?: (call: RequestOutcome) => void,
 ): Promise<RpcResponse> {
-  return requestGroup(group, { name: server.name, only: server.replicas[0] }, input, signal, over);
+  return requestGroup(group, { name: server.name, only: server.replicas[0] }, input, signal, onFinished);
 }
 
 /** The same for any server of a group. */
@@ -66,7 +66,7 @@ export function requestGroup(
   { name, ...scope }: RequestScope,
   { method, paramsText, timeoutMs }: RequestInput,
   signal: AbortSignal | undefined,
-  over: (call: RequestOutcome) => void = () => {},
+  onFinished: (call: RequestOutcome) => void = () => {},
 ): Promise<RpcResponse> {
   const startedAt = performance.now();
   const message = messageOf(method, paramsText);
@@ -75,7 +75,7 @@ export function requestGroup(
     const settled = (how: Pick<RequestOutcome, 'outcome' | 'isRpcError' | 'error'>, answer?: Chunks) => {
       signal?.removeEventListener('abort', cancel);
       const { replica } = delivery;
-      over({
+      onFinished({
         ...how,
         ...{ method, own, request: message, answer },
         server: replica?.server ?? name,
@@ -155,6 +155,6 @@ function withoutType(answer: RpcResponse): RpcResponse {
 }
 
 function nobodyToAsk(server: string): SwitchboardError {
-  const why = `Server "${server}" wants to ask for something before it answers, and nobody is there to be asked.`;
+  const why = `Server "${server}" needs input before it can respond, and there is no client to ask.`;
   return new SwitchboardError('client_unavailable', why, { data: { server } });
 }

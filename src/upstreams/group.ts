@@ -67,7 +67,7 @@ export class Group {
     if (candidates.length === 0) return undefined;
     const home = this.homes.get(client);
     if (home !== undefined && candidates.includes(home)) return home;
-    const chosen = choose(candidates, this.turn(target), this.preference(target));
+    const chosen = choose(candidates, this.turn(target), this.missingShareOf(target));
     // A client that needs another server for one thing returns to its home afterwards.
     const keepsHome =
       home !== undefined && this.has(home) && !except?.has(home) && !home.connections.refusal(client);
@@ -212,7 +212,7 @@ export class Group {
   }
 
   /** Returns the share of the preferred labels that a replica lacks. */
-  private preference({ labels }: RequestTarget): ((replica: Replica) => number) | undefined {
+  private missingShareOf({ labels }: RequestTarget): ((replica: Replica) => number) | undefined {
     if (labels === undefined) return undefined;
     const wanted = Object.entries(labels);
     return (replica) => {

@@ -205,7 +205,7 @@ function keyProblem(kind: OfferKind, item: Item): string | undefined {
   const key = keyOf[kind];
   return typeof item[key] === 'string'
     ? undefined
-    : `one of its ${kind} is left out: its ${key} is not a text`;
+    : `one of its ${kind} is left out: its ${key} is not a string`;
 }
 
 /** Requests for a longer name or URI would be rejected. */

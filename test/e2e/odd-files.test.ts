@@ -40,7 +40,7 @@ describe('a token file', () => {
     const { code, stderr } = await start('token').finished;
     expect([code, stderr]).toEqual([
       2,
-      `error: ${path} is ${kind} and no file. Delete it and restart to create a new token.\n`,
+      `error: ${path} is ${kind}, not a file. Delete it and restart to create a new token.\n`,
     ]);
     expect((await stat(path)).mode).toBe(before.mode);
   });

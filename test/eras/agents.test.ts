@@ -8,7 +8,7 @@ import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../hel
 import { startServer } from './servers.ts';
 
 const worker = fixtureServer('eras/binds-state-to-process');
-const nobody = 'wants to ask for something before it answers, and nobody is there to be asked';
+const nobody = 'needs input before it can respond, and there is no client to ask';
 
 describe('an agent with modern servers', () => {
   it('calls their tools over stdio', async () => {

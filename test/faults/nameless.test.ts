@@ -35,6 +35,6 @@ it('items without a name are dropped, and delay neither their server nor others'
   ).json()) as {
     lines: { text: string }[];
   };
-  expect(JSON.stringify(lines)).toContain('one of its tools is left out: its name is not a text');
+  expect(JSON.stringify(lines)).toContain('one of its tools is left out: its name is not a string');
   expect(events.filter(({ event }) => event === 'warning')).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import { JsonSyntaxError, parseJson } from '../../config/json.ts';
+import { ConfigSyntaxError, parseJson } from '../../config/json.ts';
 import { MAX_PROBLEMS, type Problem } from '../../config/problems.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { readBody } from '../../http/body.ts';
@@ -83,7 +83,7 @@ function explained(text: string): string {
     parseJson(text);
     return ': it has comments or trailing commas in it';
   } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error;
+    if (!(error instanceof ConfigSyntaxError)) throw error;
     const { line, column } = error.position;
     return ` (line ${line}, column ${column}): ${error.message}`;
   }

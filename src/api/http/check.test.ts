@@ -266,7 +266,7 @@ describe('a manifest', () => {
   it('rejects duplicate names', () => {
     const servers = ['a', 'b', 'a'].map((name) => ({ name, transport: 'stdio', command: 'x' }));
     expect(problems(() => check(productManifest, { name: 'kit', version: '1', mcp: { servers } }))).toEqual([
-      'mcp.servers[2].name is there already: each server needs a name of its own',
+      'mcp.servers[2].name is a duplicate: each server needs its own name',
     ]);
   });
 });

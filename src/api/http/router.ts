@@ -80,7 +80,7 @@ function parseQuery(search: string): Record<string, string> {
   const names = entries.map(([name]) => name);
   const repeated = new Set(names.filter((name, index) => names.indexOf(name) !== index));
   if (repeated.size > 0) {
-    throw invalidInput([...repeated].map((name) => ({ path: [name], message: 'is there more than once' })));
+    throw invalidInput([...repeated].map((name) => ({ path: [name], message: 'is repeated' })));
   }
   return Object.fromEntries(entries);
 }

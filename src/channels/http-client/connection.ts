@@ -16,8 +16,8 @@ export interface Address {
 
 export interface ConnectionOwner {
   /** The connection is idle, and can carry another exchange. */
-  released(connection: Connection): void;
-  gone(connection: Connection): void;
+  released(connection: HttpConnection): void;
+  gone(connection: HttpConnection): void;
 }
 
 const CONNECT_MS = 10_000;
@@ -32,7 +32,7 @@ const MAX_STRING_BODY_BYTES = 12 * 1024;
 const MAX_JOINED_BODY_BYTES = 64 * 1024;
 
 /** One connection, opened for an exchange and kept alive for others. */
-export class Connection implements ResponseSink {
+export class HttpConnection implements ResponseSink {
   private readonly owner: ConnectionOwner;
   private socket: Socket;
   private readonly parser: ResponseParser;

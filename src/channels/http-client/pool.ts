@@ -1,5 +1,5 @@
 import type { Chunks } from '../../protocol/jsonrpc.ts';
-import { type Address, Connection, type ConnectionOwner } from './connection.ts';
+import { type Address, type ConnectionOwner, HttpConnection } from './connection.ts';
 import type { HttpExchange } from './exchange.ts';
 import { type HttpProxy, throughProxy, withoutBrackets } from './proxy.ts';
 import { HeadReader } from './response-head.ts';
@@ -17,9 +17,9 @@ export class ConnectionPool implements ConnectionOwner {
   /** Changes a request for the proxy. */
   private readonly adapt: ((requestHead: string) => string) | undefined;
   private readonly heads = new HeadReader();
-  private readonly connections = new Set<Connection>();
+  private readonly connections = new Set<HttpConnection>();
   /** The most recently used one is last, and is used next. */
-  private idle: Connection[] = [];
+  private idle: HttpConnection[] = [];
   private readonly queue = new Set<HttpExchange>();
   private sweep: NodeJS.Timeout | undefined;
   private isDestroyed = false;
@@ -64,7 +64,7 @@ export class ConnectionPool implements ConnectionOwner {
     for (const connection of this.connections) connection.destroy();
   }
 
-  released(connection: Connection): void {
+  released(connection: HttpConnection): void {
     const next = this.dequeue();
     if (next !== undefined) {
       connection.carry(next);
@@ -74,7 +74,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.sweep ??= this.sweepAfter(connection.idleMs);
   }
 
-  gone(connection: Connection): void {
+  gone(connection: HttpConnection): void {
     this.connections.delete(connection);
     const index = this.idle.indexOf(connection);
     if (index !== -1) this.idle.splice(index, 1);
@@ -84,7 +84,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   private open(exchange: HttpExchange): void {
-    this.connections.add(new Connection(this.address, this.heads, this, exchange));
+    this.connections.add(new HttpConnection(this.address, this.heads, this, exchange));
   }
 
   private enqueue(exchange: HttpExchange): void {
@@ -98,7 +98,7 @@ export class ConnectionPool implements ConnectionOwner {
     return next;
   }
 
-  private takeIdle(): Connection | undefined {
+  private takeIdle(): HttpConnection | undefined {
     for (;;) {
       const connection = this.idle.pop();
       if (connection === undefined || connection.isUsable()) return connection;

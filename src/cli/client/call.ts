@@ -1,7 +1,7 @@
 import type { ToolView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { exitCodes } from '../exit.ts';
-import { Client, projectNames } from '../mcp-client.ts';
+import { McpClient, projectNames } from '../mcp-client.ts';
 import { complain, print, printJson } from '../output.ts';
 import { type TargetFlags, withSwitchboard } from '../target.ts';
 import { readObject, readWords } from './arguments.ts';
@@ -20,7 +20,7 @@ interface ToolResult {
 export async function call(tool: string, words: string[], flags: CallFlags): Promise<number> {
   const given = words.length === 0 ? {} : readObject(words);
   const result = await withSwitchboard(flags, async (url) => {
-    const client = await Client.connect(url, flags.project);
+    const client = await McpClient.connect(url, flags.project);
     try {
       const toolArguments = given ?? readWords(words, await inputSchemaOf(tool, client, url, flags.project));
       return (await client.request('tools/call', { name: tool, arguments: toolArguments })) as ToolResult;
@@ -36,7 +36,7 @@ export async function call(tool: string, words: string[], flags: CallFlags): Pro
 /** Also finds a tool by its qualified name, which is not listed to clients. */
 async function inputSchemaOf(
   tool: string,
-  client: Client,
+  client: McpClient,
   url: string,
   project: string | undefined,
 ): Promise<unknown> {

@@ -2,7 +2,7 @@ import type { ServerView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { DEFAULT_PROJECT, type Listable } from '../defaults.ts';
 import { exitCodes } from '../exit.ts';
-import { Client, projectNames } from '../mcp-client.ts';
+import { McpClient, projectNames } from '../mcp-client.ts';
 import { complain, counted, jsonText, listTable, note, print, printJson, summary } from '../output.ts';
 import { serverNotes, stateText } from '../server/text.ts';
 import { type TargetFlags, withSwitchboard } from '../target.ts';
@@ -79,7 +79,7 @@ async function listServers(
   project: string | undefined,
 ): Promise<{ servers: ServerView[]; projects: string[] }> {
   // Listing tools connects the servers; otherwise all would be idle.
-  const client = await Client.connect(url, project);
+  const client = await McpClient.connect(url, project);
   await client.list('tools/list', 'tools');
   await client.close();
   return serversOf(url, project);
@@ -101,7 +101,7 @@ async function listOffer(
   what: Exclude<Listable, 'servers'>,
   project: string | undefined,
 ): Promise<{ items: Item[]; missing: ServerView[] }> {
-  const client = await Client.connect(url, project);
+  const client = await McpClient.connect(url, project);
   try {
     const items = await client.list(`${what}/list`, what);
     if (what === 'resources')

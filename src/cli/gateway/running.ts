@@ -3,7 +3,7 @@ import { mkdirSync, openSync, realpathSync } from 'node:fs';
 import { join as joinPath, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
-import type { Switchboard } from '../../gateway/stdio/client.ts';
+import type { RunningSwitchboard } from '../../gateway/stdio/client.ts';
 import { home } from '../../home.ts';
 import { apiPassFor, type Pass, passFor } from '../access.ts';
 import { callApi } from '../api.ts';
@@ -28,7 +28,7 @@ const IDLE_EXIT_SECONDS = 300;
 const HEAP_FLAG = '--initial-heap-size=128';
 
 /** Connects to the Switchboard at an address, and starts it if necessary. */
-export function switchboardAt(flags: BridgeFlags): Switchboard {
+export function switchboardAt(flags: BridgeFlags): RunningSwitchboard {
   let starting: Promise<void> | undefined;
   let ranBefore = false;
   let pass: Pass = { headers: {} };

@@ -72,7 +72,7 @@ function addSettings(command: Command): Command {
     .addOption(new Option('--era <era>', 'the only protocol era to connect in').choices(eras))
     .option('--timeout-ms <number>', 'how long a call may take', wholeNumber)
     .option('--max-timeout-ms <number>', 'how long a call may take while it reports progress', wholeNumber)
-    .option('--idle-stop-ms <number>', 'stop it after this long without a call; 0 is never', wholeNumber)
+    .option('--idle-stop-ms <number>', 'stop it after this long without a call; 0 for never', wholeNumber)
     .addOption(new Option('--startup <how>', 'on first use, or with Switchboard').choices(startups))
     .option('--prefix <text>', 'used in front of its names instead of its own name')
     .option('--allow-tool <pattern>', 'offer only these tools; * matches any text (repeatable)', list)

@@ -10,7 +10,7 @@ import type { Era } from '../../protocol/versions.ts';
 import type { ClientFacts } from '../caller.ts';
 import { inputRequired, mayRequireInput, missingCapability } from './input.ts';
 
-export interface RpcResponse {
+export interface RawResponse {
   chunks: Chunks;
   at: ResponseId;
 }
@@ -24,7 +24,7 @@ const complete = Buffer.from('"resultType":"complete"');
 /** A legacy server does not say how long a resource stays fresh. */
 const completeRead = Buffer.from('"resultType":"complete","ttlMs":0,"cacheScope":"private"');
 
-export function toModern(method: string, response: RpcResponse, facts: ClientFacts): RpcResponse {
+export function toModern(method: string, response: RawResponse, facts: ClientFacts): RawResponse {
   const { chunks, at } = response;
   if (at.isError) {
     return (
@@ -41,7 +41,7 @@ export function typeMembers(method: string, serverEra: Era): Buffer {
 }
 
 /** Modern clients always get a type, and a result without one is complete. */
-export function withResultType(response: RpcResponse): RpcResponse {
+export function withResultType(response: RawResponse): RawResponse {
   const { chunks, at } = response;
   return at.isError || saysType(chunks) ? response : withResultMembers(chunks, at, complete);
 }
@@ -53,7 +53,7 @@ function saysType(chunks: Chunks): boolean {
 
 const TYPE_KEY = '"resultType"';
 
-export function toLegacy(method: string, response: RpcResponse): RpcResponse {
+export function toLegacy(method: string, response: RawResponse): RawResponse {
   const { chunks, at } = response;
   if (at.isError) {
     // A wrong parameter has the same code, but its error names no URI.
@@ -68,10 +68,10 @@ export function toLegacy(method: string, response: RpcResponse): RpcResponse {
 
 /** A legacy server uses an error to send the client to URLs before it repeats its request. */
 function urlElicitations(
-  { chunks, at }: RpcResponse,
+  { chunks, at }: RawResponse,
   method: string,
   facts: ClientFacts,
-): RpcResponse | undefined {
+): RawResponse | undefined {
   const { code, data } = errorOf(chunks);
   if (code !== URL_ELICITATION_REQUIRED || !mayRequireInput(method)) return undefined;
   const { elicitations } = (data ?? {}) as { elicitations?: unknown };
@@ -93,7 +93,7 @@ export function errorOf(chunks: Chunks): RpcError {
   return { code: 0, message: '', ...error };
 }
 
-function withErrorCode(response: RpcResponse, codeOf: (error: RpcError) => number): RpcResponse {
+function withErrorCode(response: RawResponse, codeOf: (error: RpcError) => number): RawResponse {
   const error = errorOf(response.chunks);
   const code = codeOf(error);
   if (code === error.code) return response;
@@ -104,6 +104,6 @@ function namesUri(data: unknown): boolean {
   return typeof data === 'object' && data !== null && 'uri' in data;
 }
 
-function readResponse(bytes: Buffer): RpcResponse {
+function readResponse(bytes: Buffer): RawResponse {
   return { chunks: [bytes], at: findResponseId([bytes]) ?? responseIdOf(readMessage(bytes)) };
 }

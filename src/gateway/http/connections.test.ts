@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Access } from '../../access/access.ts';
-import { Connections } from './connections.ts';
+import { ClientConnections } from './connections.ts';
 
 /** More than a connection buffers without a reader. */
 const ANSWER_BYTES = 64 * 1024 * 1024;
@@ -12,7 +12,7 @@ const ANSWER_BYTES = 64 * 1024 * 1024;
 function open() {
   const server = createServer();
   const limits = { maxConnections: 10, slowClientMs: 20 };
-  const connections = new Connections(server, limits, new Access(undefined), () => {}, 1e12);
+  const connections = new ClientConnections(server, limits, new Access(undefined), () => {}, 1e12);
   onTestFinished(async () => {
     connections.close();
     server.closeAllConnections();

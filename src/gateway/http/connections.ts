@@ -39,7 +39,7 @@ interface Client {
  * Limits the connections of clients, reserves half of them for our own user, and closes those that send or read too slowly. Idle
  * connections, such as those of event streams, may stay open.
  */
-export class Connections {
+export class ClientConnections {
   private readonly limits: ConnectionLimits;
   private readonly refuse: Refuse;
   private readonly bytesPerMs: number;

@@ -5,7 +5,7 @@ import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { StreamableEndpoint, type StreamableSettings } from '../legacy/http.ts';
 import { LegacySseEndpoint } from '../legacy/sse.ts';
-import { type ConnectionLimits, Connections, LEAST_BYTES_PER_SECOND } from './connections.ts';
+import { ClientConnections, type ConnectionLimits, LEAST_BYTES_PER_SECOND } from './connections.ts';
 import { writeFailure, writeJson } from './exchange.ts';
 import { Guard } from './guard.ts';
 
@@ -40,7 +40,7 @@ const alive = Buffer.from('{"status":"ok"}');
 
 export class HttpFront {
   private readonly server: Server;
-  private readonly connections: Connections;
+  private readonly connections: ClientConnections;
   private readonly streamable: StreamableEndpoint;
   private readonly legacy: LegacySseEndpoint;
   private readonly api: Api;
@@ -68,7 +68,7 @@ export class HttpFront {
         }
       },
     );
-    this.connections = new Connections(this.server, settings, access, (response, error) =>
+    this.connections = new ClientConnections(this.server, settings, access, (response, error) =>
       this.refuse(response.req, response, error),
     );
   }

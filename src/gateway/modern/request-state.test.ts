@@ -32,7 +32,7 @@ describe('an issued request state', () => {
 
   it('is rejected by every other issuer', () => {
     const state = new RequestStates(1_000).issue(content, 'me');
-    expect(() => new RequestStates(1_000).read(state, 'me')).toThrow('was not given out here');
+    expect(() => new RequestStates(1_000).read(state, 'me')).toThrow('was not issued by this Switchboard');
   });
 
   it('cannot be tampered with, even in one character', () => {
@@ -46,12 +46,12 @@ describe('an issued request state', () => {
           const place = at + 4;
           const changed = state.slice(0, place) + letter + state.slice(place + 1);
           if (changed === state) return;
-          expect(() => states.read(changed, 'me')).toThrow('was not given out here');
+          expect(() => states.read(changed, 'me')).toThrow('was not issued by this Switchboard');
         },
       ),
     );
     for (const changed of [`${state}.`, `${state}.x`, 'sb1.', 'sb1..', 'sb1.x.y'])
-      expect(() => states.read(changed, 'me')).toThrow('was not given out here');
+      expect(() => states.read(changed, 'me')).toThrow('was not issued by this Switchboard');
   });
 
   it.each(['', 'sb', 'SB1.x', 'anything else', '{"sb1.":1}'])('is rejected if it is %j', (state) => {

@@ -38,7 +38,7 @@ export class RequestStates {
     if (!state.startsWith(STATE_MARK)) return undefined;
     const [text = '', signature = ''] = state.slice(STATE_MARK.length).split('.');
     if (!isSame(signature, this.signature(text)) || state !== `${STATE_MARK}${text}.${signature}`) {
-      throw wrongState('was not given out here, or was changed');
+      throw wrongState('was not issued by this Switchboard, or was changed');
     }
     const sealed = JSON.parse(Buffer.from(text, 'base64url').toString()) as Sealed;
     if (sealed.binding !== binding) throw wrongState('belongs to another request, or to another client');

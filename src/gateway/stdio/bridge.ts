@@ -3,14 +3,14 @@ import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { join } from '../../protocol/jsonrpc.ts';
 import { LineSplitter } from '../../protocol/lines.ts';
 import { readMessage } from '../../protocol/message-reader.ts';
-import { MAX_BYTES, reject, type Switchboard } from './client.ts';
+import { MAX_BYTES, type RunningSwitchboard, reject } from './client.ts';
 import { LegacySession } from './legacy-session.ts';
 import { ModernRequests } from './modern-requests.ts';
 
 const LAST_RESPONSES_MS = 30_000;
 
 /** Speaks MCP of both eras on stdin and stdout, and passes everything to the running Switchboard. Ends with stdin. */
-export async function bridge(switchboard: Switchboard): Promise<void> {
+export async function bridge(switchboard: RunningSwitchboard): Promise<void> {
   await switchboard.ensureRunning();
   const [legacy, modern] = [new LegacySession(switchboard), new ModernRequests(switchboard)];
   // A client may use both eras.

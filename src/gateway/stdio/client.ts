@@ -8,7 +8,7 @@ import type { Era } from '../../protocol/versions.ts';
 
 export const MAX_BYTES = 64 * 1024 * 1024;
 
-export interface Switchboard {
+export interface RunningSwitchboard {
   endpoint: string;
   /** Authenticates; `vet` checks each connection before the headers are sent on it. */
   readonly pass: { headers: Record<string, string>; vet?: () => Promise<void> };
@@ -27,14 +27,14 @@ export function reject(request: Message | undefined, error: SwitchboardError, er
 
 /** Forwards the client's messages of one era to Switchboard over HTTP. */
 export abstract class BridgedEra implements Receiver {
-  protected readonly switchboard: Switchboard;
+  protected readonly switchboard: RunningSwitchboard;
   protected channel: HttpChannel;
   protected isClosed = false;
   private readonly headers: Record<string, string> | undefined;
   private whenSettled: (() => void) | undefined;
 
   /** `headers` identify a client that Switchboard knows by name. */
-  constructor(switchboard: Switchboard, headers?: Record<string, string>) {
+  constructor(switchboard: RunningSwitchboard, headers?: Record<string, string>) {
     this.switchboard = switchboard;
     this.headers = headers;
     this.channel = this.open();

@@ -5,7 +5,7 @@ import { idValue, type Message } from '../../protocol/message.ts';
 import { readMessage } from '../../protocol/message-reader.ts';
 import { requestLines } from '../../protocol/request-lines.ts';
 import { isDescribed } from '../../protocol/self-description.ts';
-import { BridgedEra, reject, type Switchboard, toClient } from './client.ts';
+import { BridgedEra, type RunningSwitchboard, reject, toClient } from './client.ts';
 import { LISTEN, ListenRequest, ModernRequest } from './modern-request.ts';
 
 const CANCELLED = 'notifications/cancelled';
@@ -19,7 +19,7 @@ export class ModernRequests extends BridgedEra {
   private readonly pending = new Set<ModernRequest>();
   private readonly byNumber = new Map<number, ModernRequest>();
 
-  constructor(switchboard: Switchboard) {
+  constructor(switchboard: RunningSwitchboard) {
     // No arguments are repeated in headers, and the client keeps its identity between requests.
     super(switchboard, { 'x-switchboard-channel': 'stdio', 'x-switchboard-session': randomUUID() });
   }

@@ -9,7 +9,7 @@ import {
   type Instance,
   type InstanceEvents,
   type InstanceSpec,
-  type Usage,
+  type ResourceUsage,
 } from '../../driver.ts';
 import { ExitWaiter, type Inspected, inspectContainer, isGone, removeContainer } from './containers.ts';
 import { type Disk, type DiskMeter, DiskWatch } from './disk.ts';
@@ -139,7 +139,7 @@ class DockerInstance implements Instance {
     this.finish(ended(undefined, this.reason));
   }
 
-  async usage(): Promise<Usage> {
+  async usage(): Promise<ResourceUsage> {
     const used = await this.meter.read();
     return { ...used, diskBytes: this.disk === undefined ? 0 : this.disk.bytes };
   }

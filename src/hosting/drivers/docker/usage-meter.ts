@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../../../errors.ts';
-import { CpuMeter, type Usage } from '../../driver.ts';
+import { CpuMeter, type ResourceUsage } from '../../driver.ts';
 import type { Engine } from './engine.ts';
 
 interface Stats {
@@ -18,7 +18,7 @@ export class UsageMeter {
     this.id = id;
   }
 
-  async read(): Promise<Omit<Usage, 'diskBytes'>> {
+  async read(): Promise<Omit<ResourceUsage, 'diskBytes'>> {
     const query = { stream: '0', 'one-shot': '1' };
     const stats = await this.engine.get<Stats>(`/containers/${this.id}/stats`, { query });
     // The engine reports no error for a container that has exited.

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { PassThrough, type Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sandbox } from 'e2b';
-import type { Exit, Instance, InstanceEvents, InstanceSpec, Usage } from '../../driver.ts';
+import type { Exit, Instance, InstanceEvents, InstanceSpec, ResourceUsage } from '../../driver.ts';
 import { portInUse } from '../../driver.ts';
 import { logLines } from '../../log.ts';
 import { type LoopbackPort, openLoopbackPort } from './loopback-port.ts';
@@ -108,7 +108,7 @@ class E2bInstance implements Instance {
     await this.exited;
   }
 
-  usage(): Promise<Usage> {
+  usage(): Promise<ResourceUsage> {
     return this.meter.read();
   }
 

@@ -1,6 +1,6 @@
 import type { Sandbox } from 'e2b';
 import { SwitchboardError } from '../../../errors.ts';
-import type { Usage } from '../../driver.ts';
+import type { ResourceUsage } from '../../driver.ts';
 import { explain } from './sdk.ts';
 
 const WINDOW_MS = 5 * 60_000;
@@ -13,7 +13,7 @@ export class UsageMeter {
     this.sandbox = sandbox;
   }
 
-  async read(): Promise<Usage> {
+  async read(): Promise<ResourceUsage> {
     const metrics = await this.fetchMetrics();
     const newest = metrics.at(-1);
     if (newest === undefined)

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LineReader } from '../../../channels/line-pipe.ts';
 import { DEADLINES, endGroup } from '../../../channels/process-group.ts';
 import type { ChildRecord } from '../../../channels/stdio.ts';
-import type { Exit, Instance, Usage } from '../../driver.ts';
+import type { Exit, Instance, ResourceUsage } from '../../driver.ts';
 import { logLines } from '../../log.ts';
 import { UsageMeter } from './usage-meter.ts';
 
@@ -54,7 +54,7 @@ export class ProcessInstance implements Instance {
     await Promise.all([this.ending, this.exited]);
   }
 
-  usage(): Promise<Usage> {
+  usage(): Promise<ResourceUsage> {
     return this.meter.read();
   }
 

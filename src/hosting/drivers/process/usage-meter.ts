@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { runningIn } from '../../../channels/process-table.ts';
-import { CpuMeter, type Usage } from '../../driver.ts';
+import { CpuMeter, type ResourceUsage } from '../../driver.ts';
 
 interface Sum {
   cpuMs: number;
@@ -20,7 +20,7 @@ export class UsageMeter {
     this.group = group;
   }
 
-  async read(): Promise<Usage> {
+  async read(): Promise<ResourceUsage> {
     const { cpuMs, memoryBytes } =
       process.platform === 'linux' ? readProc(this.group) : await askPs(this.group);
     return { cpuPercent: this.cpu.percent(cpuMs, performance.now()), memoryBytes, diskBytes: undefined };
