@@ -142,6 +142,6 @@ it('tool disable and enable accept patterns', async () => {
   expect(await toolsOf('patterns')).toEqual(all);
   expect(await cli('tool', 'disable', 'nothing*', '-P', 'patterns')).toMatchObject({
     code: 1,
-    stderr: 'error: No tool in project "patterns" fits "nothing*".\n',
+    stderr: 'error: No tool in project "patterns" matches "nothing*".\n',
   });
 });
