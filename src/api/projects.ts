@@ -60,7 +60,7 @@ export const projectRoutes: Route[] = [
       if (project.isDefault) {
         throw new SwitchboardError(
           'read_only',
-          'The project "default" cannot be removed: remove its servers.',
+          'The project "default" cannot be removed. To empty it, remove its servers.',
         );
       }
       await applyChange(services, project, (store) => store.projects.delete(project.id, ifVersion));

@@ -17,7 +17,8 @@ export async function confirmRemoval(
   inScripts: 'proceed' | 'needs-yes' = 'proceed',
 ): Promise<boolean> {
   if (yes || (!canAsk() && inScripts === 'proceed')) return true;
-  if (!canAsk()) throw usageError('There is no terminal to confirm this on: use --yes. Nothing was removed.');
+  if (!canAsk())
+    throw usageError('Cannot ask for confirmation without a terminal: use --yes. Nothing was removed.');
   const answer = await readAnswer(printable(`${question} [y/N] `), process.stderr);
   const isConfirmed = /^y(es)?$/i.test(answer.trim());
   if (!isConfirmed) complain('Nothing was removed.');

@@ -43,7 +43,7 @@ describe('switchboard stdio', () => {
       stdout: '',
       stderr:
         `error: The Switchboard at ${switchboard.baseUrl} runs with ${switchboard.configPath}, not with ${own}. ` +
-        'Leave out --config to use it as it is, or give --url another port to start one of its own.\n',
+        'Leave out --config to use it as it is, or set --url to another port to start a second one.\n',
     });
     await symlink(switchboard.configPath, link!);
     expect(await runCli(['stdio', '--url', switchboard.baseUrl, '--config', link!], { env })).toEqual({

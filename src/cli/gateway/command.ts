@@ -38,7 +38,7 @@ export function addGatewayCommands(program: Command): void {
     )
     .option(
       '-c, --config <file>',
-      'configuration to start Switchboard with; one that runs already must use it too',
+      'configuration to start Switchboard with; a running Switchboard must use the same file',
     )
     .addOption(urlOption())
     .addOption(anyProjectOption())

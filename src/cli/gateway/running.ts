@@ -87,7 +87,7 @@ async function checkConfig({ url, config }: BridgeFlags): Promise<void> {
   if (present === undefined || realPath(present) === realPath(wanted)) return;
   throw new SwitchboardError(
     'invalid_config',
-    `The Switchboard at ${url} runs with ${present}, not with ${wanted}. Leave out --config to use it as it is, or give --url another port to start one of its own.`,
+    `The Switchboard at ${url} runs with ${present}, not with ${wanted}. Leave out --config to use it as it is, or set --url to another port to start a second one.`,
   );
 }
 

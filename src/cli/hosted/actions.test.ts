@@ -248,7 +248,7 @@ describe('a hosted server', () => {
     expect(detached.requests).toEqual(['GET /mcp/servers', `POST ${path}/stop`]);
 
     const starting = { ...time, status: 'starting' };
-    const failed = { ...time, status: 'failed', error: 'The image is not there.' };
+    const failed = { ...time, status: 'failed', error: 'The image is not there.', health: 'warning' };
     const answers = { ...listed, [`POST ${path}/start`]: starting };
     expect(await runWith({ ...answers, [`GET ${path}`]: [starting, failed] }, 'start', 'time')).toMatchObject(
       {

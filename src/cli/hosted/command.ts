@@ -42,7 +42,7 @@ Examples:
   switchboard hosted set notes --image ghcr.io/acme/notes:3
   switchboard hosted set notes --memory 1G --env MODE=fast --unset-env TRACE
 
-Options that are not given do not change: the defaults above are those of new servers. A new image is pulled before the
+Omitted options keep their values: the defaults above are those of new servers. A new image is pulled before the
 old instance is stopped: if that fails, the old one keeps running, and the exit code is 1.`;
 
 const whenReady = 'print JSON, when it is ready or has failed';
@@ -90,7 +90,7 @@ export function addHostedCommands(program: Command, setExitCode: SetExitCode): v
   );
   addSettings(set)
     .option('--image <image>', 'the image to run')
-    .option('--arg <argument>', 'an argument for the image, instead of the present ones (repeatable)', list)
+    .option('--arg <argument>', 'an argument for the image; replaces the current ones (repeatable)', list)
     .option('--unset-env <NAME>', 'remove a variable (repeatable)', list)
     .option('--no-network', 'do not let it reach the network')
     .option('--no-writable-root', 'let it write to its volumes and /tmp only')
@@ -107,8 +107,8 @@ function addLifecycle(program: Command, setExitCode: SetExitCode): void {
   const add = (usage: string, description: string, ...options: Option[]) =>
     apiCommand(program, usage, description, [anyProjectOption(), ...options]);
 
-  add('restart <server>', 'restart a hosted server, and forget its crashes').action(async (server, flags) =>
-    (await load()).restartHosted(server, flags),
+  add('restart <server>', 'restart a hosted server, and clear its crash history').action(
+    async (server, flags) => (await load()).restartHosted(server, flags),
   );
   add('stop <server>', 'stop a hosted server until it is started again')
     .option('-d, --detach', 'do not wait until it has stopped')

@@ -82,7 +82,7 @@ function failureText(server: HostedView, advice: string): string {
     return `${name} is still ${statusText(status)}; see: switchboard logs -f ${name}`;
   // An error may list remedies, one per line.
   const reasons = (error ?? '').split('\n').map(oneLine);
-  const next = hostedNotes({ ...server, error: null }, new Date());
+  const next = hostedNotes({ ...server, error: null, health: 'ok' }, new Date());
   const notes = [reasons.join('\n  '), next].filter((note) => note !== '').join(' · ');
   return `${name} is ${statusText(status)}${notes === '' ? '' : `: ${notes}`}\n${advice}`;
 }

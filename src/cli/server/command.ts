@@ -35,7 +35,7 @@ export function addServerCommands(program: Command, setExitCode: SetExitCode): v
     .action(async (name, command, flags) =>
       setExitCode(await (await load()).addServer(name, command, flags)),
     );
-  addSettings(add('set <name>', 'change a server; options that are not given do not change'))
+  addSettings(add('set <name>', 'change a server; omitted options keep their values'))
     .option('--name <name>', 'its new name')
     .option('--unset <what>', `remove one of ${unsettable.join(', ')} (repeatable)`, list)
     .action(async (name, command, flags) => (await load()).changeServer(name, command, flags));
@@ -69,7 +69,7 @@ function addSettings(command: Command): Command {
     .addOption(
       new Option('--isolation <kind>', 'one process for all clients, or one for each').choices(isolations),
     )
-    .addOption(new Option('--era <era>', 'the only protocol era to connect in').choices(eras))
+    .addOption(new Option('--era <era>', 'the protocol era to connect with').choices(eras))
     .option('--timeout-ms <number>', 'how long a call may take', wholeNumber)
     .option('--max-timeout-ms <number>', 'how long a call may take while it reports progress', wholeNumber)
     .option('--idle-stop-ms <number>', 'stop it after this long without a call; 0 for never', wholeNumber)

@@ -7,7 +7,7 @@ Examples:
   switchboard tool disable github__delete_repository
   switchboard tool disable 'github__delete_*'
 
-A disabled tool is neither listed to clients nor called for them.`;
+Clients can neither see nor call a disabled tool.`;
 
 export function addToolCommands(program: Command): void {
   const tool = program
@@ -27,7 +27,7 @@ export function addToolCommands(program: Command): void {
     apiCommand(tool, word, `${word} a tool, or all tools that match a pattern`, [projectOption()])
       .argument(
         '<tool>',
-        'its name, as `switchboard tool ls` shows it, or server__tool; * matches any text, among the tools of now',
+        'its name, as `switchboard tool ls` shows it, or server__tool; * matches any text; tools added later are not affected',
       )
       .action(async (name, flags) => (await load()).switchTool(name, enabled, flags));
   }
