@@ -11,8 +11,10 @@ const controlCharacters = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\
 const reservedNames = ['__proto__', '.', '..'];
 
 export function text(longest = Number.POSITIVE_INFINITY, shortest = 0) {
+  // An empty text would fail later checks too: one problem is enough.
   const string = z.string({ error: (issue) => mustBe('a string', issue.input) }).min(shortest, {
     error: shortest === 1 ? 'must not be empty' : `must have at least ${shortest} characters`,
+    abort: true,
   });
   const limited = Number.isFinite(longest)
     ? string.max(longest, { error: `must not be longer than ${longest} characters` })

@@ -37,6 +37,22 @@ describe('parseJson', () => {
 
   it('skips white space that JSON does not allow', () => {
     expect(parseJson('\ufeff{\u00a0"a": 1 }').value).toEqual({ a: 1 });
+    expect(parseJson('{"a":\u00a05000, "b":true\u00a0, "c": [\u00a0-1.5e3,\u2028null\u00a0]}').value).toEqual(
+      {
+        a: 5000,
+        b: true,
+        c: [-1500, null],
+      },
+    );
+    expect(parseJson('\u00a0false\u3000').value).toBe(false);
+    for (const text of [
+      '{"a": 1 \u00a02}',
+      '[1 \u00a0true]',
+      '{\u00a0true: 1}',
+      '{"a":\u00a0nul}',
+      '1\u00a02',
+    ])
+      expect(() => parseJson(text)).toThrow(ConfigSyntaxError);
   });
 
   it.each([

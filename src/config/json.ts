@@ -49,18 +49,24 @@ export function parseJson(text: string): ParsedJson {
   const repeated: ParsedJson['repeated'] = [];
   const open: { entries: Map<string | number, unknown>; isArray: boolean; key: string | number }[] = [];
   let root: unknown;
+  let isValueDue = true;
+  /** Whether the value was read by onError, and the parser still misses it. */
+  let isRecovered = false;
 
   const add = (value: unknown) => {
+    isValueDue = false;
     const parent = open.at(-1);
     if (parent === undefined) root = value;
     else parent.entries.set(parent.isArray ? parent.entries.size : parent.key, value);
   };
-  const checkDepth = (line: number, character: number) => {
+  const checkValue = (line: number, character: number) => {
+    if (isRecovered) throw syntaxError('expected "," before this value', line, character);
     if (open.length > MAX_DEPTH) throw syntaxError(`nested deeper than ${MAX_DEPTH} levels`, line, character);
   };
   const begin = (isArray: boolean) => (_offset: number, _length: number, line: number, character: number) => {
-    checkDepth(line, character);
+    checkValue(line, character);
     open.push({ entries: new Map(), isArray, key: '' });
+    isValueDue = isArray;
   };
   const end = () => {
     const { entries, isArray } = open.pop()!;
@@ -81,14 +87,26 @@ export function parseJson(text: string): ParsedJson {
         }
       },
       onLiteralValue(value, _offset, _length, line, character) {
-        checkDepth(line, character);
+        checkValue(line, character);
         add(value);
+      },
+      onSeparator(separator) {
+        isValueDue = separator === ':' || open.at(-1)!.isArray;
       },
       onError(code, offset, length, line, character) {
         const found = text.slice(offset, offset + length);
-        // Pasted text often has non-breaking spaces, which are not white space in JSON.
-        if (found !== '' && found.trim() === '') return;
         const name = printParseErrorCode(code);
+        // Pasted text often has non-breaking spaces, which are not white space in JSON. The parser joins them with a literal.
+        if (found !== '' && found.trim() === '') return;
+        if (isRecovered && name === 'ValueExpected') {
+          isRecovered = false;
+          return;
+        }
+        if (isValueDue && name === 'InvalidSymbol' && isLiteral(found.trim())) {
+          add(JSON.parse(found.trim()));
+          isRecovered = true;
+          return;
+        }
         const closing = open.at(-1)?.isArray ? 'CloseBracketExpected' : 'CloseBraceExpected';
         const message = messageOf(name === 'CommaExpected' ? closing : name, found);
         throw syntaxError(message, line, character);
@@ -97,6 +115,10 @@ export function parseJson(text: string): ParsedJson {
     { allowTrailingComma: true },
   );
   return { value: root, repeated };
+}
+
+function isLiteral(text: string): boolean {
+  return /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?)$/.test(text);
 }
 
 /** Shows at most one character of the input, which may be secret. */

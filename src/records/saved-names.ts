@@ -39,7 +39,7 @@ export class SavedNames {
     if (!scope.formerNames.isChanged) return;
     scope.formerNames.isChanged = false;
     this.changed.add(scope);
-    void this.writer.run();
+    this.writer.schedule();
   }
 
   private async write(): Promise<void> {

@@ -132,6 +132,6 @@ const killServer = [
   '-e',
   `for (const pid of fs.readdirSync('/proc').filter(Number)) {
      const [program, file] = fs.readFileSync('/proc/' + pid + '/cmdline', 'utf8').split('\\0');
-     if (program === '/usr/bin/node' && file === '/srv/keeping.mjs') process.kill(Number(pid), 'SIGKILL');
+     if (program === '/usr/bin/node' && file === '/srv/persists-lines.mjs') process.kill(Number(pid), 'SIGKILL');
    }`,
 ];
