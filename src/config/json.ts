@@ -1,4 +1,4 @@
-import { printParseErrorCode, visit } from 'jsonc-parser';
+import { createScanner, printParseErrorCode, visit } from 'jsonc-parser';
 
 /** Line and column, counted from 1. */
 interface Position {
@@ -45,28 +45,23 @@ const expectations: Record<string, string> = {
 };
 
 /** Accepts comments and trailing commas. Reports duplicate keys, which JSON.parse drops silently: one may be a server. */
-export function parseJson(text: string): ParsedJson {
+export function parseJson(source: string): ParsedJson {
+  const text = withPlainSpaces(source);
   const repeated: ParsedJson['repeated'] = [];
   const open: { entries: Map<string | number, unknown>; isArray: boolean; key: string | number }[] = [];
   let root: unknown;
-  let isValueDue = true;
-  /** Whether the value was read by onError, and the parser still misses it. */
-  let isRecovered = false;
 
   const add = (value: unknown) => {
-    isValueDue = false;
     const parent = open.at(-1);
     if (parent === undefined) root = value;
     else parent.entries.set(parent.isArray ? parent.entries.size : parent.key, value);
   };
-  const checkValue = (line: number, character: number) => {
-    if (isRecovered) throw syntaxError('expected "," before this value', line, character);
+  const checkDepth = (line: number, character: number) => {
     if (open.length > MAX_DEPTH) throw syntaxError(`nested deeper than ${MAX_DEPTH} levels`, line, character);
   };
   const begin = (isArray: boolean) => (_offset: number, _length: number, line: number, character: number) => {
-    checkValue(line, character);
+    checkDepth(line, character);
     open.push({ entries: new Map(), isArray, key: '' });
-    isValueDue = isArray;
   };
   const end = () => {
     const { entries, isArray } = open.pop()!;
@@ -87,26 +82,12 @@ export function parseJson(text: string): ParsedJson {
         }
       },
       onLiteralValue(value, _offset, _length, line, character) {
-        checkValue(line, character);
+        checkDepth(line, character);
         add(value);
-      },
-      onSeparator(separator) {
-        isValueDue = separator === ':' || open.at(-1)!.isArray;
       },
       onError(code, offset, length, line, character) {
         const found = text.slice(offset, offset + length);
         const name = printParseErrorCode(code);
-        // Pasted text often has non-breaking spaces, which are not white space in JSON. The parser joins them with a literal.
-        if (found !== '' && found.trim() === '') return;
-        if (isRecovered && name === 'ValueExpected') {
-          isRecovered = false;
-          return;
-        }
-        if (isValueDue && name === 'InvalidSymbol' && isLiteral(found.trim())) {
-          add(JSON.parse(found.trim()));
-          isRecovered = true;
-          return;
-        }
         const closing = open.at(-1)?.isArray ? 'CloseBracketExpected' : 'CloseBraceExpected';
         const message = messageOf(name === 'CommaExpected' ? closing : name, found);
         throw syntaxError(message, line, character);
@@ -117,8 +98,21 @@ export function parseJson(text: string): ParsedJson {
   return { value: root, repeated };
 }
 
-function isLiteral(text: string): boolean {
-  return /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?)$/.test(text);
+/** Members of jsonc-parser's `SyntaxKind`, a const enum that type stripping cannot import. */
+const UNKNOWN_TOKEN = 16;
+const END_OF_TEXT = 17;
+
+/** Pasted text often has non-breaking spaces, which are not white space in JSON: they become spaces, except in strings. */
+function withPlainSpaces(text: string): string {
+  if (!/[^\S \t\r\n]/.test(text)) return text;
+  const scanner = createScanner(text);
+  let plain = '';
+  for (let kind: number = scanner.scan(); kind !== END_OF_TEXT; kind = scanner.scan()) {
+    const start = scanner.getTokenOffset();
+    const token = text.slice(start, start + scanner.getTokenLength());
+    plain += kind === UNKNOWN_TOKEN ? token.replace(/\s/g, ' ') : token;
+  }
+  return plain;
 }
 
 /** Shows at most one character of the input, which may be secret. */
