@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { openToken } from './access/token.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
 import { checkAddress } from './app/address.ts';
 import type { Waiting } from './app/drain.ts';
@@ -10,6 +9,7 @@ import { trustAuthorities } from './channels/authorities.ts';
 import { endLeftovers, ProcessRecord } from './channels/process-record.ts';
 import { type Configuration, loadConfiguration, watchConfiguration } from './config.ts';
 import type { SwitchboardError } from './errors.ts';
+import { openToken } from './identity/token.ts';
 
 export type { App, AppEvents, AppOptions, ServerEvent, ServerView, Waiting };
 

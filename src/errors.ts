@@ -39,11 +39,23 @@ export const errorTable = {
   session_required: client(400, -32600, 'The request needs an Mcp-Session-Id header.'),
   unknown_session: client(404, -32600, 'The session does not exist or has expired: initialize again.'),
   too_many_sessions: row(503, -32603, 'client', true, 'The limit of open sessions is reached.'),
+  too_many_requests: row(
+    429,
+    -32603,
+    'client',
+    true,
+    'A limit of requests or of concurrent calls is reached; `retryAfterMs` in the data says how long to wait.',
+  ),
   repeated_header: client(400, -32600, 'A header that must be unique is repeated.'),
   unauthorized: client(
     401,
     -32600,
     'The request is not from a process of the user that runs Switchboard, and has no valid token; see [who is let in](operations.md#who-is-let-in).',
+  ),
+  forbidden: client(
+    403,
+    -32600,
+    'The sender is known, but its role or a rule does not allow this; see [roles and rules](access.md).',
   ),
   forbidden_origin: client(
     403,

@@ -15,11 +15,15 @@ interface Rule {
 const rules: Rule[] = [
   only('errors', [], 'everybody uses it, so it knows nobody'),
   only('json', [], 'every folder uses it, so it knows none'),
-  only('identity', [], 'a name and a version'),
+  only('self-identity', [], 'a name and a version'),
   only('home', ['errors'], 'where files are does not depend on which'),
   only('regular-files', [], 'whoever reads a file of the user uses it'),
   only('private-files', ['errors', 'regular-files'], 'whoever has something to keep to itself uses it'),
-  only('access', ['errors', 'private-files'], 'who is let in does not depend on what for'),
+  only(
+    'identity',
+    ['errors', 'private-files', 'config'],
+    'who somebody is, and what they may do, does not depend on how they do it',
+  ),
   only('config', ['errors', 'regular-files'], 'a configuration is data; what is done with it is for others'),
   only('protocol', ['errors'], 'what messages are does not depend on who sends them'),
   only('catalog', ['errors'], 'a snapshot is data, made from what it is given'),
@@ -36,7 +40,7 @@ const rules: Rule[] = [
   ),
   only(
     'gateway',
-    ['access', 'upstreams', 'catalog', 'channels', 'http', 'protocol', 'errors', 'config'],
+    ['identity', 'upstreams', 'catalog', 'channels', 'http', 'protocol', 'errors', 'config'],
     'what clients see is built on servers and the catalog, never on how it is started or managed',
   ),
   only(
@@ -59,7 +63,7 @@ const rules: Rule[] = [
   ),
   only(
     'agent',
-    ['upstreams', 'catalog', 'channels', 'protocol', 'config', 'errors', 'home', 'identity'],
+    ['upstreams', 'catalog', 'channels', 'protocol', 'config', 'errors', 'home', 'self-identity'],
     'an agent is built on servers, in any process; it needs neither the gateway nor a database',
   ),
   only(

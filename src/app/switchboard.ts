@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Access } from '../access/access.ts';
 import { createApi } from '../api/api.ts';
 import { hostedViewOf } from '../api/hosted-view.ts';
 import { ProjectEvents } from '../api/project-events.ts';
@@ -17,10 +16,11 @@ import { HttpFront } from '../gateway/http/server.ts';
 import { noPersistence } from '../gateway/legacy/persistence.ts';
 import { recordsNothing } from '../gateway/records.ts';
 import { STOP_GRACE_MS } from '../hosting/driver.ts';
-import { identity } from '../identity.ts';
+import { Access } from '../identity/access.ts';
 import { Hosting } from '../projects/hosting/hosting.ts';
 import { type LiveProject, unstoredProject } from '../projects/live-project.ts';
 import { Projects, type ProjectsEvents } from '../projects/projects.ts';
+import { identity } from '../self-identity.ts';
 import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { type Changes, startServers } from '../upstreams/servers.ts';
 import { limitsOf } from '../upstreams/settings.ts';

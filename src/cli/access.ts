@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readListeners } from '../access/sockets.ts';
-import { openToken, readToken, tokenPath } from '../access/token.ts';
 import { home } from '../home.ts';
+import { readListeners } from '../identity/sockets.ts';
+import { openToken, readToken, tokenPath } from '../identity/token.ts';
 import { UnreachableError } from './exit.ts';
 import { complain, print } from './output.ts';
 

@@ -2,7 +2,6 @@ import type { ProjectView } from '../api/views.ts';
 import type { Receiver } from '../channels/channel.ts';
 import { HttpChannel } from '../channels/http.ts';
 import type { SwitchboardError } from '../errors.ts';
-import { identity } from '../identity.ts';
 import {
   type Chunks,
   join,
@@ -11,6 +10,7 @@ import {
   requestMessage,
 } from '../protocol/jsonrpc.ts';
 import { newestVersion } from '../protocol/versions.ts';
+import { identity } from '../self-identity.ts';
 import { type Pass, passFor } from './access.ts';
 import { callApi, noSwitchboard, projectPath } from './api.ts';
 import { endpointOf } from './defaults.ts';

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { SwitchboardError } from '../errors.ts';
-import { identity } from '../identity.ts';
+import { identity } from '../self-identity.ts';
 import { addCallsCommand } from './calls/command.ts';
 import { addChatCommand } from './chat/command.ts';
 import { addClientCommands } from './client/command.ts';

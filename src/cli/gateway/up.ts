@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { ServerEvent, ServerView } from '../../api/views.ts';
 import { type App, type AppOptions, startApp, type Waiting } from '../../app.ts';
 import { home } from '../../home.ts';
-import { identity } from '../../identity.ts';
+import { identity } from '../../self-identity.ts';
 import { DEFAULT_PROJECT } from '../defaults.ts';
 import { onStopSignals } from '../exit.ts';
 import { findConfig } from '../input.ts';

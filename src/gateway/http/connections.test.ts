@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { Access } from '../../access/access.ts';
+import { Access } from '../../identity/access.ts';
 import { ClientConnections } from './connections.ts';
 
 /** More than a connection buffers without a reader. */

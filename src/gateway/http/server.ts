@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
-import type { Access } from '../../access/access.ts';
 import { SwitchboardError, stopping } from '../../errors.ts';
+import type { Access } from '../../identity/access.ts';
 import type { Gateway } from '../gateway.ts';
 import { StreamableEndpoint, type StreamableSettings } from '../legacy/http.ts';
 import { LegacySseEndpoint } from '../legacy/sse.ts';

@@ -1,0 +1,35 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** Secret scanners find keys by it. */
+export const KEY_PREFIX = 'sbk_';
+const ID_BYTES = 9;
+const SECRET_BYTES = 32;
+const pattern = /^sbk_([A-Za-z0-9_-]{12})([A-Za-z0-9_-]{43})$/;
+
+/** `sbk_`, a public id of 12 characters, and a secret of 256 random bits. */
+export interface NewKey {
+  id: string;
+  text: string;
+  hash: Buffer;
+}
+
+export function newKey(): NewKey {
+  const id = randomBytes(ID_BYTES).toString('base64url');
+  const text = KEY_PREFIX + id + randomBytes(SECRET_BYTES).toString('base64url');
+  return { id, text, hash: hashOf(text) };
+}
+
+/** The public id of a key; undefined if the text is no key. */
+export function keyIdOf(text: string): string | undefined {
+  return pattern.exec(text)?.[1];
+}
+
+/** In constant time. */
+export function isKey(text: string, hash: Buffer): boolean {
+  return timingSafeEqual(hashOf(text), hash);
+}
+
+/** A random secret of this length needs no slow hash. */
+function hashOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,30 @@
+import type { Permissions } from './permissions.ts';
+
+export const principalKinds = ['local', 'key', 'person'] as const;
+
+/** The sender of requests. It lives as long as it is known, and its permissions change with roles and rules. */
+export class Principal {
+  readonly kind: (typeof principalKinds)[number];
+  readonly id: string;
+  name: string;
+  permissions: Permissions;
+  expiresAt: number;
+  /** Set when it was revoked, removed or has expired. Nothing of it may go on then. */
+  isEnded = false;
+  /** When it last sent a request. */
+  usedAt = 0;
+
+  constructor(
+    kind: Principal['kind'],
+    id: string,
+    name: string,
+    permissions: Permissions,
+    expiresAt = Number.POSITIVE_INFINITY,
+  ) {
+    this.kind = kind;
+    this.id = id;
+    this.name = name;
+    this.permissions = permissions;
+    this.expiresAt = expiresAt;
+  }
+}
