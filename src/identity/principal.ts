@@ -2,6 +2,13 @@ import type { Permissions } from './permissions.ts';
 
 export const principalKinds = ['local', 'key', 'person'] as const;
 
+/** Who sent a request, and from where. */
+export interface Sender {
+  readonly principal: Principal;
+  /** The address of the client, behind trusted proxies; undefined if it is no network client. */
+  readonly address: string | undefined;
+}
+
 /** The sender of requests. It lives as long as it is known, and its permissions change with roles and rules. */
 export class Principal {
   readonly kind: (typeof principalKinds)[number];

@@ -123,6 +123,19 @@ function fitsHint(rule: Rule, hint: EffectiveHint): boolean {
   );
 }
 
+/** As a person would say it, for example: deny role caller tool github/delete_* */
+export function ruleText({ effect, subject, kind, server, name, readOnly, destructive }: Rule): string {
+  const who =
+    subject.kind === 'everyone'
+      ? 'everyone'
+      : `${subject.kind} ${subject.kind === 'role' ? subject.role : subject.id}`;
+  const hints = [
+    ...(readOnly === undefined ? [] : [readOnly ? 'read-only' : 'not read-only']),
+    ...(destructive === undefined ? [] : [destructive ? 'destructive' : 'not destructive']),
+  ];
+  return [effect, who, kind ?? 'anything', `${server}/${name}`, ...hints].join(' ');
+}
+
 const subjectRank = { everyone: 0, role: 1, group: 2, principal: 3 };
 
 /** Compared from the first number on. */

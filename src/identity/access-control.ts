@@ -1,0 +1,82 @@
+import { SwitchboardError } from '../errors.ts';
+import type { Permissions } from './permissions.ts';
+import type { Sender } from './principal.ts';
+import { type Action, actions } from './roles.ts';
+import { type Item, type Rule, ruleText } from './rules.ts';
+
+interface NamedProject {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A request that was refused, for the audit log. */
+export interface Denial {
+  sender: Sender;
+  action: Action;
+  project: NamedProject | undefined;
+  /** What the request was about, such as a tool of a server. */
+  subject: string | undefined;
+  rule: Rule | undefined;
+}
+
+/** The one decision about every request: lists, calls, and the API. Reports each denial. */
+export class AccessControl {
+  private readonly report: (denial: Denial) => void;
+
+  constructor(report: (denial: Denial) => void) {
+    this.report = report;
+  }
+
+  /** Throws unless the role suffices. Without a project, in all projects. A project in which it has no role does not exist for it. */
+  authorize(sender: Sender, action: Action, project: NamedProject | undefined, subject?: string): void {
+    const { permissions } = sender.principal;
+    if (permissions.may(action, project?.id)) return;
+    this.report({ sender, action, project, subject, rule: undefined });
+    if (project !== undefined && !permissions.may('see', project.id)) throw unknownProject(project.name);
+    throw lacksRole(permissions, action, project);
+  }
+
+  /** Throws unless the role and the rules allow the use of the item. `unknown` is the error if it must look as if it did not exist. */
+  authorizeItem(sender: Sender, project: NamedProject, item: Item, unknown: () => SwitchboardError): void {
+    const { permissions } = sender.principal;
+    const decision = permissions.decide('call', project.id, item);
+    if (decision.isAllowed) return;
+    const { rule } = decision;
+    this.report({ sender, action: 'call', project, subject: subjectOf(item), rule });
+    if (rule === undefined) throw lacksRole(permissions, 'call', project);
+    throw permissions.mayKnowOf(project.id) ? denied(rule, item) : unknown();
+  }
+}
+
+export function subjectOf({ kind, servers: [server], name }: Item): string {
+  return `${kind} ${name} of ${server}`;
+}
+
+export function denied(rule: Rule, { kind, name }: Item): SwitchboardError {
+  return new SwitchboardError(
+    'forbidden',
+    `The ${kind} ${name} is denied by the rule "${ruleText(rule)}" (${rule.id}).`,
+    { data: { rule: rule.id } },
+  );
+}
+
+export function unknownProject(name: string): SwitchboardError {
+  return new SwitchboardError('unknown_project', `There is no project ${JSON.stringify(name)}.`, {
+    data: { project: name },
+  });
+}
+
+function lacksRole(
+  permissions: Permissions,
+  action: Action,
+  project: NamedProject | undefined,
+): SwitchboardError {
+  const { role: needed } = actions[action];
+  const role = permissions.roleIn(project?.id) ?? 'none';
+  const where = project === undefined ? 'for all projects' : `in project "${project.name}"`;
+  return new SwitchboardError(
+    'forbidden',
+    `This needs the role ${needed} ${where}; you have ${role === 'none' ? 'no role there' : `the role ${role}`}. An owner can grant it with: switchboard role grant`,
+    { data: { action, needed, role } },
+  );
+}
