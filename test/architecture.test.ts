@@ -57,7 +57,7 @@ const rules: Rule[] = [
     'api',
     [
       ...['chats', 'projects', 'records', 'agent', 'hosting (types)', 'store (types)'],
-      ...['upstreams', 'catalog', 'config', 'errors', 'http', 'protocol'],
+      ...['upstreams', 'catalog', 'config', 'errors', 'http', 'protocol', 'identity'],
     ],
     'its routes do the work on projects, records and chats, which do not know the API',
   ),

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Sender } from '../identity/principal.ts';
 import { sendError } from './http/reply.ts';
 import type { Router } from './http/router.ts';
 import type { Services } from './services.ts';
 
 export interface Api {
-  handle(request: IncomingMessage, response: ServerResponse): void;
+  handle(request: IncomingMessage, response: ServerResponse, sender: Sender): void;
   /** Responds to a request that the caller rejects. */
   refuse(
     request: IncomingMessage,
@@ -33,14 +34,14 @@ export function createApi(services: Services, onFault: (thrown: unknown) => void
   }
 
   return {
-    handle(request, response) {
+    handle(request, response, sender) {
       if (router !== undefined) {
-        void router.handle(request, response);
+        void router.handle(request, response, sender);
         return;
       }
       loading ??= load();
       loading.then(
-        (loaded) => void loaded.handle(request, response),
+        (loaded) => void loaded.handle(request, response, sender),
         (thrown: unknown) => {
           onFault(thrown);
           response.destroy();

@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { LocalUsers } from './local-users.ts';
+import { localUser, type Sender } from './principal.ts';
 
 /** Admits processes of our own user, and requests that carry the token. */
 export class Access {
+  readonly local: Sender = { principal: localUser(), address: undefined };
   private readonly users = new LocalUsers();
   private readonly credentials: string | undefined;
 

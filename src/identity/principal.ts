@@ -1,4 +1,4 @@
-import type { Permissions } from './permissions.ts';
+import { type Permissions, unrestricted } from './permissions.ts';
 
 export const principalKinds = ['local', 'key', 'person'] as const;
 
@@ -34,4 +34,9 @@ export class Principal {
     this.permissions = permissions;
     this.expiresAt = expiresAt;
   }
+}
+
+/** The person who runs Switchboard on this machine. */
+export function localUser(): Principal {
+  return new Principal('local', 'local', 'local user', unrestricted());
 }

@@ -5,6 +5,7 @@ import { afterAll } from 'vitest';
 import { createApi } from '../../src/api/api.ts';
 import type { Switchboard } from '../../src/app/switchboard.ts';
 import { startApp } from '../../src/app.ts';
+import { localUser } from '../../src/identity/principal.ts';
 import { freshDatabase } from './database.ts';
 import { serveHttp } from './http-exchange.ts';
 import { removeHome } from './postgres.ts';
@@ -57,7 +58,8 @@ type Services = Switchboard['services'];
 
 async function serveApi(services: Services, onFault?: (thrown: unknown) => void) {
   const api = createApi(services, onFault);
-  const peer = await serveHttp(api.handle);
+  const sender = { principal: localUser(), address: undefined };
+  const peer = await serveHttp((request, response) => api.handle(request, response, sender));
   const url = (path: string) => `${peer.url.origin}${path.startsWith('/api') ? path : `/api/v1${path}`}`;
   const ask = async (
     what: string,

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Sender } from '../../identity/principal.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
 import type { Services } from '../services.ts';
 import type { EventStreams, StreamReply } from './event-stream.ts';
@@ -20,6 +21,7 @@ type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 /** Everything in it is validated. */
 interface Context<Parameter extends string, Query, Body> {
   services: Services;
+  sender: Sender;
   streams: EventStreams;
   params: Record<Parameter, string>;
   /** The project that `:project` names, by id or name. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fields } from '../../config/fields.ts';
 import { SwitchboardError } from '../../errors.ts';
+import type { Sender } from '../../identity/principal.ts';
 import { routes } from '../routes.ts';
 import type { Services } from '../services.ts';
 import { checkMediaType, parseBody, readText } from './body.ts';
@@ -25,12 +26,12 @@ export class Router {
   }
 
   /** Never rejects. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async handle(request: IncomingMessage, response: ServerResponse, sender: Sender): Promise<void> {
     const isHead = request.method === 'HEAD';
     const disconnected = new AbortController();
     response.on('close', () => disconnected.abort());
     try {
-      const reply = await this.reply(request, disconnected.signal);
+      const reply = await this.reply(request, sender, disconnected.signal);
       if (reply !== undefined) send(response, reply, isHead);
     } catch (thrown) {
       if (!(thrown instanceof SwitchboardError)) this.onFault(thrown);
@@ -43,7 +44,11 @@ export class Router {
   }
 
   /** Undefined if the client has disconnected. */
-  private async reply(request: IncomingMessage, signal: AbortSignal): Promise<Reply | undefined> {
+  private async reply(
+    request: IncomingMessage,
+    sender: Sender,
+    signal: AbortSignal,
+  ): Promise<Reply | undefined> {
     const { pathname, search } = locate(request.url ?? '/');
     if (!pathname.startsWith(`${BASE}/`)) throw nothingAt(pathname);
     const found = this.table.find(request.method ?? 'GET', pathname.slice(BASE.length));
@@ -58,7 +63,17 @@ export class Router {
     const ifVersion = route.isConditional ? versionOf(request.headers['if-match']) : undefined;
     const { services, streams } = this;
     const project = params.project === undefined ? undefined : services.projects.get(params.project);
-    return route.handle({ services, streams, params, project: project!, query, body, ifVersion, signal });
+    return route.handle({
+      services,
+      sender,
+      streams,
+      params,
+      project: project!,
+      query,
+      body,
+      ifVersion,
+      signal,
+    });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, leavesBody, SwitchboardError } from '../../errors.ts';
+import type { Sender } from '../../identity/principal.ts';
 import { byteLength, type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import type { Message } from '../../protocol/message.ts';
 import { isDescribed } from '../../protocol/self-description.ts';
@@ -9,6 +10,7 @@ import type { Incoming } from '../caller.ts';
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly sender: Sender;
   readonly projects: Incoming['projects'];
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Access } from '../../identity/access.ts';
+import type { Sender } from '../../identity/principal.ts';
 import type { Gateway } from '../gateway.ts';
 import { StreamableEndpoint, type StreamableSettings } from '../legacy/http.ts';
 import { LegacySseEndpoint } from '../legacy/sse.ts';
@@ -13,7 +14,7 @@ import { Guard } from './guard.ts';
 const { createServer } = process.getBuiltinModule('node:http');
 
 interface Api {
-  handle(request: IncomingMessage, response: ServerResponse): void;
+  handle(request: IncomingMessage, response: ServerResponse, sender: Sender): void;
   refuse(
     request: IncomingMessage,
     response: ServerResponse,
@@ -108,7 +109,7 @@ export class HttpFront {
     this.guard.check(request);
     if (this.guard.answerBrowser(request, response)) return;
     if (this.access.isGranted(request) || this.isOpen(request)) {
-      this.route(request, response);
+      this.route(request, response, this.access.local);
       return;
     }
     void this.admit(request, response).catch((error: unknown) => this.refuse(request, response, error));
@@ -120,7 +121,7 @@ export class HttpFront {
     if (socket.destroyed) return;
     if (!isAdmitted) throw unauthorized(isForApi(request));
     this.connections.admitted(socket);
-    this.route(request, response);
+    this.route(request, response, this.access.local);
   }
 
   private isOpen({ url = '/' }: IncomingMessage): boolean {
@@ -135,29 +136,34 @@ export class HttpFront {
     else writeFailure(response, error, headers);
   }
 
-  private route(request: IncomingMessage, response: ServerResponse): void {
+  private route(request: IncomingMessage, response: ServerResponse, sender: Sender): void {
     const url = request.url ?? '/';
     const query = url.indexOf('?');
     const path = query === -1 ? url : url.slice(0, query);
     if (this.isStopping && path !== '/healthz' && !mayBelongToCall(request)) throw stopping();
     switch (path) {
       case '/mcp':
-        this.streamable.handle(request, response, undefined);
+        this.streamable.handle(request, response, sender, undefined);
         return;
       case '/sse':
-        if (takes(request, response, 'GET')) this.legacy.listen(request, response);
+        if (takes(request, response, 'GET')) this.legacy.listen(request, response, sender);
         return;
       case '/messages':
         if (!takes(request, response, 'POST')) return;
-        this.legacy.post(request, response, new URLSearchParams(url.slice(query + 1)).get('sessionId'));
+        this.legacy.post(
+          request,
+          response,
+          sender,
+          new URLSearchParams(url.slice(query + 1)).get('sessionId'),
+        );
         return;
       case '/healthz':
       case '/readyz':
         if (takes(request, response, 'GET', 'HEAD')) writeJson(response, [alive]);
         return;
       default:
-        if (path.startsWith('/api/')) this.api.handle(request, response);
-        else if (path.startsWith('/mcp/')) this.streamable.handle(request, response, projectIn(path));
+        if (path.startsWith('/api/')) this.api.handle(request, response, sender);
+        else if (path.startsWith('/mcp/')) this.streamable.handle(request, response, sender, projectIn(path));
         else
           throw new SwitchboardError('not_found', `There is nothing at ${path}. The MCP endpoint is /mcp.`);
     }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
 import { readBody } from '../../http/body.ts';
+import type { Sender } from '../../identity/principal.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../../protocol/large-walk.ts';
 import { idBytes, type Message } from '../../protocol/message.ts';
@@ -50,8 +51,13 @@ export class StreamableEndpoint {
     this.replayBudget = new ReplayBudget(maxReplayBytes, replayMs);
   }
 
-  handle(request: IncomingMessage, response: ServerResponse, project: string | undefined): void {
-    const exchange = { request, response, projects: projectsOf(request, project) };
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    sender: Sender,
+    project: string | undefined,
+  ): void {
+    const exchange = { request, response, sender, projects: projectsOf(request, project) };
     if (request.method === 'DELETE' && forgetsClient(this.gateway.modern, exchange)) {
       response.writeHead(200).end();
     } else if (request.method !== 'POST' && isModernByHeader(request)) {

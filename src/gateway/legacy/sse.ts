@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { readBody } from '../../http/body.ts';
 import { openEventStream, writeEvent, writeKeepAlive } from '../../http/event-stream.ts';
+import type { Sender } from '../../identity/principal.ts';
 import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../../protocol/large-walk.ts';
 import { bytesAt, type Message } from '../../protocol/message.ts';
@@ -25,8 +26,8 @@ export class LegacySseEndpoint {
   }
 
   /** GET /sse */
-  listen(request: IncomingMessage, response: ServerResponse): void {
-    const client = new SseClient(response, projectsOf(request, undefined));
+  listen(request: IncomingMessage, response: ServerResponse, sender: Sender): void {
+    const client = new SseClient(response, sender, projectsOf(request, undefined));
     const key = crypto.randomUUID();
     this.clients.set(key, client);
     openEventStream(response);
@@ -38,10 +39,10 @@ export class LegacySseEndpoint {
   }
 
   /** POST /messages?sessionId=… */
-  post(request: IncomingMessage, response: ServerResponse, key: string | null): void {
+  post(request: IncomingMessage, response: ServerResponse, sender: Sender, key: string | null): void {
     if (key === null) throw new SwitchboardError('session_required', 'The sessionId parameter is missing.');
     const client = this.clients.get(key);
-    if (client === undefined)
+    if (client === undefined || client.sender.principal !== sender.principal)
       throw new SwitchboardError('unknown_session', 'That stream is closed: open /sse again.');
     checkMediaType(request);
     readBody(request, this.maxBytes, (error, body) => {
@@ -95,14 +96,16 @@ export class LegacySseEndpoint {
 
 class SseClient implements ClientStream, Responder {
   private readonly response: ServerResponse;
+  readonly sender: Sender;
   readonly projects: Incoming['projects'];
   session: Session | undefined;
 
   readonly isBatch = false;
   readonly takesEvents = true;
 
-  constructor(response: ServerResponse, projects: Incoming['projects']) {
+  constructor(response: ServerResponse, sender: Sender, projects: Incoming['projects']) {
     this.response = response;
+    this.sender = sender;
     this.projects = projects;
   }
 
