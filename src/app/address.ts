@@ -5,17 +5,15 @@ const CONNECT_MS = 1_000;
 
 const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost']);
 
+export function isLoopback(host: string): boolean {
+  return loopbackHosts.has(host);
+}
+
 /**
- * Checks before anything is opened that the address is local and its port free. Connects instead of listening, so that it never
- * holds the port while another program starts.
+ * Checks before anything is opened that the port is free. Connects instead of listening, so that it never holds the port while
+ * another program starts.
  */
-export async function checkAddress(host: string, port: number): Promise<void> {
-  if (!loopbackHosts.has(host)) {
-    throw new SwitchboardError(
-      'invalid_config',
-      `Switchboard does not listen on ${host}, because it must not be open to the network: use 127.0.0.1, and a tunnel (ssh -L) from other machines.`,
-    );
-  }
+export async function checkPort(host: string, port: number): Promise<void> {
   if (port === 0 || !(await isTaken(host, port))) return;
   throw new SwitchboardError(
     'invalid_config',

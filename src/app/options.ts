@@ -7,6 +7,11 @@ export interface AppOptions {
   host: string;
   port: number;
   home: string;
+  /** These override the settings of the same names. */
+  auth?: boolean;
+  publicUrl?: string;
+  tls?: { cert: string; key: string };
+  trustedProxies?: string[];
   /** Without a database, the configuration file is the only source. */
   database:
     | { mode: 'none' }

@@ -1,6 +1,6 @@
 import querystring from 'node:querystring';
 import type { StatusView } from '../api/views.ts';
-import { moveCredentials, type Settings } from '../config.ts';
+import { maskCredentials, moveCredentials, type Settings } from '../config.ts';
 import type { Projects } from '../projects/projects.ts';
 import { Refresher } from '../projects/refresher.ts';
 import { Recorder } from '../records/recorder.ts';
@@ -19,6 +19,7 @@ export interface OpenDatabase {
 /** Undefined without a database; then the store module is not loaded either. */
 export async function openDatabase(
   { database, home, signal, killSignal }: AppOptions,
+  { auditDays }: Settings,
   events: AppEvents,
 ): Promise<OpenDatabase | undefined> {
   const { mode } = database;
@@ -30,6 +31,8 @@ export async function openDatabase(
     home,
     secretKey: database.secretKey,
     moveCredentials,
+    maskCredentials,
+    auditDays,
     ...(signal === undefined ? {} : { signal }),
     ...(killSignal === undefined ? {} : { killSignal }),
     events: {

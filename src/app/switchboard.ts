@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { createApi } from '../api/api.ts';
 import { hostedViewOf } from '../api/hosted-view.ts';
 import { ProjectEvents } from '../api/project-events.ts';
@@ -9,14 +9,15 @@ import type { Hosts } from '../channels/hosted.ts';
 import { proxyPasswords } from '../channels/http-client/proxy.ts';
 import type { ProcessRecord } from '../channels/process-record.ts';
 import { Chats } from '../chats/chats.ts';
-import { type Configuration, type Settings, selfWarnings } from '../config.ts';
+import { type Configuration, selfWarnings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Gateway } from '../gateway/gateway.ts';
 import { HttpFront } from '../gateway/http/server.ts';
+import type { Certificate } from '../gateway/http/tls.ts';
 import { noPersistence } from '../gateway/legacy/persistence.ts';
+import { TaskIds } from '../gateway/modern/tasks.ts';
 import { recordsNothing } from '../gateway/records.ts';
 import { STOP_GRACE_MS } from '../hosting/driver.ts';
-import { Access } from '../identity/access.ts';
 import { Hosting } from '../projects/hosting/hosting.ts';
 import { type LiveProject, unstoredProject } from '../projects/live-project.ts';
 import { Projects, type ProjectsEvents } from '../projects/projects.ts';
@@ -24,14 +25,17 @@ import { identity } from '../self-identity.ts';
 import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { type Changes, startServers } from '../upstreams/servers.ts';
 import { limitsOf } from '../upstreams/settings.ts';
+import type { AuthenticatedSettings } from './authentication.ts';
 import { cutOff, drain, watchEnding, watchIdleness } from './drain.ts';
+import { Identity } from './identity.ts';
 import { type App, type AppEvents, type AppOptions, withOverrides } from './options.ts';
 import { noDatabase, type OpenDatabase, ownSecretsIn, Persistence } from './persistence.ts';
 
 interface Opened {
-  configuration: Configuration;
+  configuration: Configuration & { settings: AuthenticatedSettings };
   database: OpenDatabase | undefined;
   token: string | undefined;
+  certificate: Certificate | undefined;
   record: ProcessRecord;
   watch: { close(): void };
   options: AppOptions;
@@ -53,6 +57,7 @@ export class Switchboard implements App {
   private readonly persistence: Persistence | undefined;
   private readonly hosting: Hosting | undefined;
   private readonly chats: Chats | undefined;
+  private readonly identity: Identity;
   private readonly gateway: Gateway;
   private readonly api: ReturnType<typeof createApi>;
   private readonly front: HttpFront;
@@ -63,7 +68,7 @@ export class Switchboard implements App {
 
   constructor(opened: Opened) {
     this.opened = opened;
-    const { configuration, database, token, record, options, events } = opened;
+    const { configuration, database, token, certificate, record, options, events } = opened;
     const { settings } = configuration;
     const hosts: Hosts = { attach: (id) => this.needHosting().attach(id) };
     this.serverSettings = { ...this.self, ...limitsOf(settings), children: record, hosts };
@@ -71,9 +76,15 @@ export class Switchboard implements App {
     this.persistence = database && new Persistence(database.store, this.projects, events, settings);
     this.hosting = this.persistence && this.createHosting(this.persistence);
     this.chats = database && new Chats(settings.chat, database.store, events.warned);
+    this.identity = new Identity(database?.store, token, settings, this.identityEvents());
     this.gateway = new Gateway(
       this.projects,
-      this.persistence?.recorder ?? recordsNothing,
+      {
+        recorder: this.persistence?.recorder ?? recordsNothing,
+        access: this.identity.control,
+        limiter: this.identity.limiter,
+        taskIds: new TaskIds(settings.auth ? database!.store.deriveKey('tasks') : randomBytes(32)),
+      },
       this.persistence?.sessions ?? noPersistence,
       { ...this.self, ...settings },
     );
@@ -81,7 +92,8 @@ export class Switchboard implements App {
     this.api = createApi(this.services, (thrown) =>
       events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
     );
-    this.front = new HttpFront(this.gateway, this.api, new Access(token), { ...settings, ...options });
+    const front = { ...options, ...settings };
+    this.front = new HttpFront(this.gateway, this.api, this.identity.access, front, certificate);
     this.idleness = watchIdleness(this, options.exitWhenIdleMs, events.idle);
   }
 
@@ -100,7 +112,7 @@ export class Switchboard implements App {
       throw error;
     });
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
-    this.url = `http://${host}:${port}`;
+    this.url = `${this.opened.certificate === undefined ? 'http' : 'https'}://${host}:${port}`;
     events.listening(this.url);
     this.warnOfSelf(configuration);
     this.hosting?.start();
@@ -142,11 +154,12 @@ export class Switchboard implements App {
     const cancelReport = watchEnding(ending, SLOW_END_MS, STOP_GRACE_MS, events.waiting);
     await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), detached, ...testsOver]);
     cancelReport();
+    await this.identity.close();
     await persistence?.close();
     record.close();
   }
 
-  private get settings(): Settings {
+  private get settings(): AuthenticatedSettings {
     return this.opened.configuration.settings;
   }
 
@@ -206,13 +219,30 @@ export class Switchboard implements App {
         this.gateway.listsChanged(scope, lists);
         for (const warning of warnings) this.opened.events.warned(warning);
       },
+      permittedListsChanged: (scope, lists) => this.gateway.listsChanged(scope, lists),
       applied: (project, changes) => this.applied(project, changes),
-      removed: (project) => {
-        this.gateway.endScope(project.scope);
+      removed: (project, scopes) => {
+        for (const scope of scopes) this.gateway.endScope(scope);
         this.chats?.endOf(project);
         this.projectEvents.projectRemoved(project);
       },
       refreshed: () => this.hosting?.refresh(),
+    };
+  }
+
+  private identityEvents(): ConstructorParameters<typeof Identity>[3] {
+    return {
+      ended: (principal) => {
+        this.gateway.endPrincipal(principal);
+        this.chats?.endOfPrincipal(principal);
+        this.api.endPrincipal(principal);
+      },
+      changed: (principal) => {
+        this.gateway.permissionsChanged(principal);
+        this.api.permissionsChanged(principal);
+      },
+      applied: (policy) =>
+        this.projects.keepScopesOf(new Set([...policy.all()].map(({ permissions }) => permissions))),
     };
   }
 
@@ -264,6 +294,7 @@ export class Switchboard implements App {
     const { projects, persistence } = this;
     if (persistence === undefined) projects.apply(unstoredProject);
     else await persistence.start();
+    await this.identity.start();
     const stopServers = () => void projects.stop();
     options.signal?.addEventListener('abort', stopServers);
     if (options.signal?.aborted) stopServers();

@@ -14,7 +14,14 @@ function contribution(server: string, offered: Partial<ServerOffer>): Contributi
 }
 
 function group(name: string, ...servers: ServerOffer[]): Contribution {
-  return { qualifier: name, group: name, project: undefined, prefix: name, servers, switchedOff: [] };
+  return {
+    qualifier: name,
+    group: name,
+    project: undefined,
+    prefix: name,
+    servers,
+    reserved: { tools: [], prompts: [] },
+  };
 }
 
 function listed(catalog: Catalog, name: keyof Catalog['lists']): unknown {
@@ -23,7 +30,7 @@ function listed(catalog: Catalog, name: keyof Catalog['lists']): unknown {
 
 describe('a catalog', () => {
   it('[A12] keeps tool names stable when other tools are switched on or off', () => {
-    const one = { ...contribution('one', {}), switchedOff: ['a'] };
+    const one = { ...contribution('one', {}), reserved: { tools: ['a'], prompts: [] } };
     const two = contribution('two', { tools: [{ name: 'a' }] });
     const namesIn = (...offered: Contribution[]) => {
       const { tools } = listed(new Catalog(offered, rules), 'tools') as { tools: { name: string }[] };

@@ -176,7 +176,7 @@ export class Catalog {
       ...aliases(contribution, kind),
     ]);
     // First, so that with `last-wins` they hide nothing.
-    const unlisted = kind === 'tools' ? contributions.flatMap(switchedOffTools) : [];
+    const unlisted = contributions.flatMap((contribution) => reservedNames(contribution, kind));
     const named = entries.map(({ contribution, key, alias }) =>
       alias === undefined
         ? { server: contribution.qualifier, prefix: contribution.prefix, name: key, isAlias: false }
@@ -238,8 +238,8 @@ export class Catalog {
 
 type Target = Pick<Route, 'group' | 'qualifier' | 'server'>;
 
-function switchedOffTools({ qualifier, prefix, switchedOff }: Contribution): Named[] {
-  return switchedOff.map((name) => ({ server: qualifier, prefix, name, isAlias: false }));
+function reservedNames({ qualifier, prefix, reserved }: Contribution, kind: NamedKind): Named[] {
+  return reserved[kind].map((name) => ({ server: qualifier, prefix, name, isAlias: false }));
 }
 
 /** Callers check every server that offers the tool: a hint counts only if all give it. */

@@ -24,8 +24,8 @@ export interface Contribution {
   project: string | undefined;
   prefix: string;
   servers: readonly ServerOffer[];
-  /** Tools that are not listed but keep their names reserved, so that switching them on renames no other tool. */
-  switchedOff: readonly string[];
+  /** Items that are not listed but keep their names reserved, so that listing them renames no other item. */
+  reserved: Readonly<Record<NamedKind, readonly string[]>>;
 }
 
 interface SharedItem {

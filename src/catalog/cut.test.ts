@@ -14,7 +14,7 @@ function contribution(server: string, tools: number, prompts: number): Contribut
     project: undefined,
     prefix: server,
     servers: [{ ...offer, tools: items('tool', tools), prompts: items('prompt', prompts) }],
-    switchedOff: [],
+    reserved: { tools: [], prompts: [] },
   };
 }
 

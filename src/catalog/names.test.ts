@@ -82,7 +82,14 @@ function itemsOf(list: readonly Server[]): Named[] {
 function contribution({ server, prefix, tools }: Server): Contribution {
   const offered = { tools: tools.map((name) => ({ name })), resources: [], templates: [], prompts: [] };
   const servers = [{ server, qualifier: server, prefix, ...offered }];
-  return { qualifier: server, group: server, project: undefined, prefix, servers, switchedOff: [] };
+  return {
+    qualifier: server,
+    group: server,
+    project: undefined,
+    prefix,
+    servers,
+    reserved: { tools: [], prompts: [] },
+  };
 }
 
 function groupsOf(list: Server[], cuts: { members: number; isNamedLikeFirst: boolean }[]): Contribution[] {
@@ -102,7 +109,7 @@ function groupsOf(list: Server[], cuts: { members: number; isNamedLikeFirst: boo
       project: undefined,
       prefix: group,
       servers: offers,
-      switchedOff: [],
+      reserved: { tools: [], prompts: [] },
     });
   }
   return formed;

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isObject } from '../json.ts';
 import { startups, toolNamings } from './choices.ts';
@@ -60,6 +61,22 @@ const settingsSchema = z.object(
     replayMs: anyMs.default(60_000),
     /** Which users of this machine may use MCP without a token. */
     localAccess: oneOf(['user', 'everyone']).default('user'),
+    /** Whether every request needs a key. On by default if there is a public address. */
+    auth: flag.optional(),
+    /** The address that clients use. Switchboard listens beyond this machine only with one. */
+    publicUrl: text()
+      .refine(isBaseUrl, 'must be an address without a path, such as https://sb.example')
+      .optional(),
+    /** Files of a certificate and its key, in PEM. */
+    tls: fields({ cert: text(undefined, 1), key: text(undefined, 1) }).optional(),
+    /** Proxies in front of Switchboard, whose X-Forwarded-For and Forwarded headers are believed. */
+    trustedProxies: listOf(
+      'addresses',
+      text().refine(isProxyRange, 'must be an address or a range, such as 127.0.0.1 or 10.0.0.0/8'),
+      false,
+    ).default([]),
+    /** How long the audit log is kept. */
+    auditDays: integer(1, 36_500).default(365),
     /** Whether server processes inherit proxy and certificate authority variables. */
     inheritNetwork: z.boolean().default(true),
     /** Other origins whose pages may call Switchboard. */
@@ -78,6 +95,8 @@ const settingsSchema = z.object(
     /** How long a client may make almost no progress while data is pending. */
     slowClientMs: integer(10, MAX_TIMER_MS).default(30_000),
     maxSessions: count.default(10_000),
+    /** For each sender but the local user: its sessions, and its subscriptions. */
+    maxSessionsPerPrincipal: count.default(1_000),
     sessionIdleMs: positiveMs.default(30 * 60_000),
     /** How many calls may wait for input from their clients, and for how long. */
     maxHeldCalls: countOrNone.default(1_000),
@@ -185,6 +204,18 @@ function unknownProblems(settings: unknown): Problem[] {
     path: [...path, key],
     message: `there is no such setting: ${meant === undefined ? 'remove it' : `did you mean "${meant}"?`}`,
   }));
+}
+
+function isBaseUrl(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && /^https?:$/.test(url.protocol) && [url.origin, `${url.origin}/`].includes(value);
+}
+
+function isProxyRange(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
 /** Scheme, host and non-default port, without a path or pattern. */

@@ -20,15 +20,18 @@ export function watchConfiguration(
 ): { close(): void } {
   const file = resolve(path);
   let known = contentsOf(file);
-  let closed = false;
-  let settling: NodeJS.Timeout | undefined;
-
-  const check = () => {
+  return watchFile(file, () => {
     const contents = contentsOf(file);
     if (contents.key === known.key) return;
     known = contents;
     onChange(attempt(() => configurationFrom(contents.read(), file, onWarning)));
-  };
+  });
+}
+
+/** Calls `check` when the file may have changed. It does not keep the process alive. */
+export function watchFile(file: string, check: () => void): { close(): void } {
+  let closed = false;
+  let settling: NodeJS.Timeout | undefined;
   const schedule = (startAgain: boolean) => {
     if (closed || (settling !== undefined && !startAgain)) return;
     clearTimeout(settling);

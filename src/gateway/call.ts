@@ -1,7 +1,8 @@
 import { Delivery } from '../upstreams/delivery.ts';
 import type { RoutedRequest } from '../upstreams/routed-request.ts';
+import { authorize, authorizeHidden } from './authorize.ts';
 import { readCallOptions } from './call-options.ts';
-import type { Caller, Incoming } from './caller.ts';
+import type { Incoming } from './caller.ts';
 import { type CallServices, ClientCall } from './client-call.ts';
 import { resolveFormer } from './former-names.ts';
 import { checkParameters } from './modern/header-checks.ts';
@@ -19,12 +20,13 @@ export function call(scope: Scope, incoming: Incoming, services: CallServices): 
     after(incoming, scope.discovered(), () => {
       const discovered = find(scope, incoming);
       if (discovered !== undefined) forward(scope, incoming, discovered, services);
-      else rejectUnknown(scope, incoming);
+      else rejectUnknown(scope, incoming, services);
     });
 }
 
 /** If a server that never connected may have the target, the error says so. */
-function rejectUnknown(scope: Scope, incoming: Incoming): void {
+function rejectUnknown(scope: Scope, incoming: Incoming, services: CallServices): void {
+  authorizeHidden(scope, incoming, services);
   const error = scope.explainUnknown(incoming.message);
   if (error.code === 'server_unavailable') scope.callMissed(error);
   reject(incoming, error);
@@ -34,9 +36,6 @@ function find(scope: Scope, { caller, message }: Incoming): Target | undefined {
   return resolve(scope.catalog, message) ?? resolveFormer(scope, caller.listedAt, message);
 }
 
-/** Throws if the caller may not use the target. Today every caller may use everything in its scope. */
-function authorize(_caller: Caller, _target: Target): void {}
-
 function forward(scope: Scope, incoming: Incoming, target: Target, services: CallServices): void {
   const { caller, message, prefer, headers } = incoming;
   const { route, kind, edits } = target;
@@ -45,7 +44,7 @@ function forward(scope: Scope, incoming: Incoming, target: Target, services: Cal
     reject(incoming, scope.explainUnknown(message));
     return;
   }
-  authorize(caller, target);
+  authorize(scope, incoming, target, group, services);
   if (headers !== undefined) checkParameters(headers, message, group, route.own);
   const round =
     message.requestState === undefined ? firstRound : laterRound(scope, incoming, group, services);
@@ -80,7 +79,12 @@ export function deliver(
   context: CallContext,
   request: RoutedRequest,
 ): void {
-  const clientCall = new ClientCall(incoming, services, context, request);
-  if (incoming.caller.begin(clientCall)) clientCall.deliver(new Delivery(context.group, request, clientCall));
-  else rejectDuplicate(incoming);
+  const { group } = context;
+  const ticket = services.limiter.beginCall(incoming.caller.principal, group, request.own);
+  const clientCall = new ClientCall(incoming, services, context, request, ticket);
+  if (incoming.caller.begin(clientCall)) clientCall.deliver(new Delivery(group, request, clientCall));
+  else {
+    ticket?.release();
+    rejectDuplicate(incoming);
+  }
 }

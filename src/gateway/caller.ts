@@ -1,3 +1,4 @@
+import type { Principal } from '../identity/principal.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Era } from '../protocol/versions.ts';
@@ -12,6 +13,7 @@ export interface ClientSettings {
   identity: Identity;
   instance: string;
   maxSessions: number;
+  maxSessionsPerPrincipal: number;
   sessionIdleMs: number;
 }
 
@@ -29,6 +31,7 @@ export interface Caller {
   /** Identifies the client when it returns with input. */
   readonly name: string;
   readonly facts: ClientFacts;
+  readonly principal: Principal;
   /** Describes the client to a modern server, if its requests do not. */
   readonly sender: (() => Buffer) | undefined;
   /** When it first saw a list, if known. */
@@ -49,6 +52,8 @@ export interface Incoming<Sender extends Caller = Caller> {
   caller: Sender;
   message: Message;
   responder: Responder;
+  /** The address of the client, if it is known. */
+  address: string | undefined;
   prefer: string | undefined;
   /** The projects that the path and the header of the request name. */
   projects: readonly string[] | undefined;

@@ -1,4 +1,6 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import type { AccessControl } from '../identity/access-control.ts';
+import type { Limiter, Ticket } from '../identity/limiter.ts';
 import { type Chunks, errorMessage, type RequestId, resultMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { withMembers } from '../protocol/members.ts';
 import { bytesAt, idBytes, type Message } from '../protocol/message.ts';
@@ -16,6 +18,7 @@ import { InputRounds } from './crossing/input-rounds.ts';
 import { mapLargeResponse } from './large-responses.ts';
 import { clientGone, type ServerRequests } from './legacy/server-requests.ts';
 import { bindingOf, type RequestStates } from './modern/request-state.ts';
+import type { TaskIds } from './modern/tasks.ts';
 import { type CallRecorder, recordCall } from './records.ts';
 import { discardResponder, type InFlight, type Responder } from './responder.ts';
 import {
@@ -27,6 +30,9 @@ import {
 } from './response-mapping.ts';
 
 export interface CallServices {
+  access: AccessControl;
+  limiter: Limiter;
+  taskIds: TaskIds;
   recorder: CallRecorder;
   held: HeldCalls;
   states: RequestStates;
@@ -45,6 +51,7 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
   readonly services: CallServices;
   /** Whether servers keep no state for the client after this call. */
   private readonly isTransient: boolean;
+  private readonly ticket: Ticket | undefined;
   /** These three change when a modern client returns with input. */
   caller: Caller;
   responder: Responder;
@@ -59,7 +66,9 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
     services: CallServices,
     context: CallContext,
     request: RoutedRequest,
+    ticket: Ticket | undefined,
   ) {
+    this.ticket = ticket;
     this.caller = caller;
     this.message = message;
     this.responder = responder;
@@ -243,6 +252,7 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
   }
 
   private settle(): void {
+    this.ticket?.release();
     this.input?.close();
     // Messages of the call may still follow.
     if (this.isTransient && this.group.isolates) setImmediate(() => this.group.release(this.request.client));

@@ -1,14 +1,19 @@
-import type { Contribution } from '../catalog/contribution.ts';
+import type { Contribution, ListName } from '../catalog/contribution.ts';
 import { type ServerConfig, toolFilter } from '../config.ts';
+import type { Item } from '../identity/rules.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Offer } from '../upstreams/lists.ts';
+import { hiddenItems, isHidden } from './items.ts';
 
+const none: ReadonlySet<string> = new Set();
 const nothing: Offer = { tools: [], resources: [], templates: [], prompts: [] };
 
 interface NamedProject {
   readonly name: string;
   readonly isDefault: boolean;
   isSwitchedOff(group: string, tool: string): boolean;
+  /** Undefined if everything is visible. */
+  readonly isVisible: ((item: Item) => boolean) | undefined;
 }
 
 export class Qualifiers {
@@ -41,6 +46,9 @@ export class Qualifiers {
       if (project.isSwitchedOff(name, own)) switchedOff.add(own);
       return !switchedOff.has(own);
     };
+    const hidden = project.isVisible && hiddenItems(group, project.isVisible);
+    const visible = <Listed extends object>(list: ListName, items: readonly Listed[]): readonly Listed[] =>
+      hidden === undefined ? items : items.filter((item) => !isHidden(hidden, list, item));
     const offeredTools = ({ tools: choice }: ServerConfig, { tools }: Offer) => {
       const filter = toolFilter(choice);
       return withSwitches ? tools.filter((tool) => isOffered(String(tool.name), filter)) : tools;
@@ -54,10 +62,15 @@ export class Qualifiers {
         server: config.name,
         qualifier: this.qualifier(project, config.name),
         prefix: this.prefix(project, config.prefix ?? config.name),
-        ...offer,
-        tools: offeredTools(config, offer),
+        prompts: visible('prompts', offer.prompts),
+        resources: visible('resources', offer.resources),
+        templates: visible('templates', offer.templates),
+        tools: visible('tools', offeredTools(config, offer)),
       })),
-      switchedOff: [...switchedOff],
+      reserved: {
+        tools: [...switchedOff.union(hidden?.tools ?? none)],
+        prompts: [...(hidden?.prompts ?? none)],
+      },
     };
   }
 

@@ -13,7 +13,7 @@ function catalogWith(servers: Record<string, string[]>): Catalog {
     const offer = { tools: tools.map((name) => ({ name })), resources: [], templates: [], prompts: [] };
     const shown = { qualifier: server, prefix: server };
     const servers = [{ ...shown, server, ...offer }];
-    return { ...shown, group: server, project: undefined, servers, switchedOff: [] };
+    return { ...shown, group: server, project: undefined, servers, reserved: { tools: [], prompts: [] } };
   });
   return new Catalog(contributions, rules);
 }

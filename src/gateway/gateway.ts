@@ -1,5 +1,6 @@
 import type { ListName } from '../catalog/contribution.ts';
-import { stopping } from '../errors.ts';
+import { SwitchboardError, stopping } from '../errors.ts';
+import type { Principal } from '../identity/principal.ts';
 import { notificationMessage } from '../protocol/jsonrpc.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Client } from '../upstreams/request.ts';
@@ -15,9 +16,8 @@ import { changedNotifications } from './lists.ts';
 import { LogLevels } from './logging.ts';
 import { ModernGateway } from './modern/dispatch.ts';
 import { RequestStates } from './modern/request-state.ts';
-import type { CallRecorder } from './records.ts';
 import type { InFlight } from './responder.ts';
-import type { Scope, Scopes } from './scope.ts';
+import type { AllScopes, Scope } from './scope.ts';
 import { ServerMessages } from './server-messages.ts';
 import {
   moveSubscriptions,
@@ -35,15 +35,15 @@ export interface GatewaySettings extends ClientSettings {
 export class Gateway {
   readonly legacy: LegacyGateway;
   readonly modern: ModernGateway;
-  private readonly scopes: Scopes;
+  private readonly scopes: AllScopes;
   private readonly held: HeldCalls;
   private readonly serverMessages: ServerMessages;
   private readonly logLevels: LogLevels;
   private readonly sweeper: NodeJS.Timeout;
 
   constructor(
-    scopes: Scopes,
-    recorder: CallRecorder,
+    scopes: AllScopes,
+    { recorder, ...guards }: Pick<CallServices, 'recorder' | 'access' | 'limiter' | 'taskIds'>,
     persistence: SessionPersistence,
     settings: GatewaySettings,
   ) {
@@ -51,6 +51,7 @@ export class Gateway {
     const { maxHeldCalls, inputWaitMs } = settings;
     this.held = new HeldCalls(maxHeldCalls, inputWaitMs);
     const services: CallServices = {
+      ...guards,
       recorder,
       held: this.held,
       states: new RequestStates(inputWaitMs),
@@ -93,6 +94,19 @@ export class Gateway {
     }
     this.legacy.endScope(scope);
     this.modern.endScope(scope);
+  }
+
+  /** Ends everything of a principal that was revoked, removed or has expired. */
+  endPrincipal(principal: Principal): void {
+    const ended = new SwitchboardError('unauthorized', 'The credential has expired or was revoked.');
+    this.legacy.endPrincipal(principal, ended);
+    this.modern.endPrincipal(principal, ended);
+    this.held.endPrincipal(principal);
+  }
+
+  permissionsChanged(principal: Principal): void {
+    this.legacy.permissionsChanged(principal);
+    this.modern.permissionsChanged(principal);
   }
 
   /** Restores the state that clients set on the lost connection. */

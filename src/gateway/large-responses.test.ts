@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { turnsDuring } from '../../test/helpers/turns.ts';
 import { Catalog } from '../catalog/catalog.ts';
+import { AccessControl } from '../identity/access-control.ts';
+import { Limiter } from '../identity/limiter.ts';
+import { localUser } from '../identity/principal.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { readMessage } from '../protocol/message-reader.ts';
@@ -13,11 +16,13 @@ import { ClientCall } from './client-call.ts';
 import { HeldCalls } from './crossing/held-calls.ts';
 import { mapLargeResponse } from './large-responses.ts';
 import { RequestStates } from './modern/request-state.ts';
+import { TaskIds } from './modern/tasks.ts';
 import type { Responder } from './responder.ts';
 import { mapResponse, type ResponseContext } from './response-mapping.ts';
 
 const group = new Group('notes', { id: 'p', name: 'p' }, () => {});
 const states = new RequestStates(1_000);
+const taskIds = new TaskIds(Buffer.from('key'));
 const lists = { tools: [], resources: [{ uri: 'b:/1' }], templates: [], prompts: [] };
 const other = { server: 'other', qualifier: 'other', prefix: 'other', ...lists };
 const catalog = new Catalog(
@@ -28,7 +33,7 @@ const catalog = new Catalog(
       project: undefined,
       prefix: 'other',
       servers: [other],
-      switchedOff: [],
+      reserved: { tools: [], prompts: [] },
     },
   ],
   { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 10 },
@@ -39,6 +44,7 @@ function callerOf(era: Era, awaitsOthers = () => false): Caller {
     era,
     identity: { era },
     name: 'x',
+    principal: localUser(),
     facts: { capabilities: {}, name: 'x' },
     sender: undefined,
     serverRequests: undefined,
@@ -81,7 +87,7 @@ describe('a large response', () => {
           ...{
             context: { group, qualifier: 'notes', catalog, project: undefined },
             message: readMessage(Buffer.from(`{"jsonrpc":"2.0","id":"mine","method":"${method}"}`)),
-            services: { states },
+            services: { states, taskIds },
           },
           binding: () => '',
         };
@@ -134,11 +140,15 @@ describe('a call with a large response', () => {
     const call = new ClientCall(
       {
         ...{ caller: callerOf(era, awaitsOthers), message, responder },
-        ...{ prefer: undefined, projects: undefined },
+        ...{ address: undefined, prefer: undefined, projects: undefined },
       },
-      { recorder, held: new HeldCalls(1, 1_000), states, inputWaitMs: 1_000 },
+      {
+        ...{ recorder, held: new HeldCalls(1, 1_000), states, taskIds, inputWaitMs: 1_000 },
+        ...{ access: new AccessControl(() => {}), limiter: new Limiter() },
+      },
       { group, qualifier: 'notes', catalog: undefined, project: undefined },
       { own: 'x' } as RoutedRequest,
+      undefined,
     );
     const answered = (bytes: Buffer) => call.onResponse([bytes], findResponseId([bytes])!);
     return { call, said, outcomes, over, answered };

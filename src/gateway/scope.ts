@@ -1,6 +1,9 @@
 import { Catalog, type CatalogRules, type Route } from '../catalog/catalog.ts';
 import type { Contribution, ListName, NamedKind } from '../catalog/contribution.ts';
 import { SwitchboardError } from '../errors.ts';
+import { unknownProject } from '../identity/access-control.ts';
+import type { Permissions } from '../identity/permissions.ts';
+import type { Item } from '../identity/rules.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Freshness, OfferKind } from '../upstreams/lists.ts';
@@ -25,11 +28,19 @@ export interface ScopedProject extends Project {
   readonly scope: Scope;
   isSwitchedOff(group: string, tool: string): boolean;
   disabledServers(): Iterable<DisabledServer>;
+  /** Both undefined if everything is visible. */
+  readonly isVisible: ((item: Item) => boolean) | undefined;
+  readonly showsServer: ((server: Server) => boolean) | undefined;
 }
 
 export interface Scopes {
   readonly all: Scope;
   of(project: string): Scope | undefined;
+}
+
+/** The scopes of principals who may see everything, and those of others. */
+export interface AllScopes extends Scopes {
+  for(permissions: Permissions): Scopes;
 }
 
 interface Snapshot {
@@ -54,12 +65,16 @@ export class Scope {
   private pending: NodeJS.Timeout | undefined;
   private readonly discovery: ScopeDiscovery;
   readonly formerNames = new FormerNames();
+  /** The same scope with everything that this one hides; undefined if it hides nothing. */
+  readonly full: Scope | undefined;
 
   constructor(
     projects: ScopedProject | (() => Iterable<ScopedProject>),
     settings: ScopeSettings,
     announce: (lists: ListName[], warnings: string[]) => void,
+    full?: Scope,
   ) {
+    this.full = full;
     this.project = typeof projects === 'function' ? undefined : projects;
     this.projects = typeof projects === 'function' ? projects : () => [projects];
     this.discovery = new ScopeDiscovery(this.projects);
@@ -98,7 +113,7 @@ export class Scope {
   }
 
   servers(): Server[] {
-    return [...this.projects()].flatMap(({ servers }) => servers.all());
+    return [...this.projects()].flatMap(visibleServers);
   }
 
   qualifierOf({ name, project }: Server): string {
@@ -106,8 +121,10 @@ export class Scope {
     return owner === undefined ? name : this.qualifiers.qualifier(owner, name);
   }
 
-  shows(project: Project): boolean {
-    return this.project === undefined || this.project.id === project.id;
+  shows(server: Server): boolean {
+    for (const { id, showsServer } of this.projects())
+      if (id === server.project.id) return showsServer?.(server) ?? true;
+    return false;
   }
 
   /** Drops the snapshot, and schedules one notification for each list. */
@@ -221,6 +238,10 @@ export class Scope {
   }
 }
 
+export function visibleServers({ servers, showsServer }: ScopedProject): Server[] {
+  return showsServer === undefined ? servers.all() : servers.all().filter(showsServer);
+}
+
 /** Named by the request's path, header or `_meta`, which must agree; otherwise the client's own scope. */
 export function chooseScope(
   scopes: Scopes,
@@ -242,7 +263,5 @@ export function chooseScope(
 function scopeNamed(scopes: Scopes, name: string): Scope {
   const scope = scopes.of(name);
   if (scope !== undefined) return scope;
-  throw new SwitchboardError('unknown_project', `There is no project ${JSON.stringify(name)}.`, {
-    data: { project: name },
-  });
+  throw unknownProject(name);
 }

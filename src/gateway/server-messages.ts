@@ -59,8 +59,11 @@ export class ServerMessages {
     else session.serverRequests.forward(message, upstream, undefined);
   }
 
+  /** The sessions that may use the server. */
   viewers(server: Server): Session[] {
-    return [...this.sessions.values()].filter(({ scope }) => scope.shows(server.project));
+    return [...this.sessions.values()].filter(
+      ({ scope, principal }) => scope.shows(server) && principal.permissions.may('call', server.project.id),
+    );
   }
 
   /** To the client that it belongs to, or to all if it belongs to none. */

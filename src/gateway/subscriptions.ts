@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import type { Item } from '../identity/rules.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Edit } from '../protocol/splice.ts';
@@ -21,6 +22,10 @@ export interface Subscription {
   server: string | undefined;
   among: RequestTarget['among'];
   replica: Replica;
+}
+
+export function subscribedItem({ group, own, replica }: Subscription): Item {
+  return { kind: 'resource', servers: [...new Set([group, replica.server])], name: own, hints: [] };
 }
 
 /** A client with subscriptions: a legacy session, or a modern listener. */

@@ -2,13 +2,13 @@ import { SwitchboardError } from '../errors.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Replica } from '../upstreams/replica.ts';
+import { authorizeGroup } from './authorize.ts';
 import { deliver } from './call.ts';
 import { readCallOptions } from './call-options.ts';
 import type { Incoming } from './caller.ts';
 import type { CallServices } from './client-call.ts';
 import type { Session } from './legacy/caller.ts';
 import { Tasks } from './legacy/tasks.ts';
-import { taskOf } from './modern/tasks.ts';
 import { required } from './resolve.ts';
 import type { CallContext } from './response-mapping.ts';
 import type { Scope } from './scope.ts';
@@ -19,19 +19,21 @@ const noTasks = new Tasks();
 export function callLegacyTask(scope: Scope, incoming: Incoming<Session>, services: CallServices): void {
   const { caller, message } = incoming;
   const { group, replica, qualifier } = (caller.tasks ?? noTasks).named(message);
+  authorizeGroup(incoming, group, services);
   const context = { group, qualifier, catalog: scope.catalog, project: undefined };
   callTask(incoming, services, context, replica, message.taskId?.value ?? '', []);
 }
 
 /** Goes to the replica that the task id names. */
 export function callModernTask(scope: Scope, incoming: Incoming, services: CallServices): void {
-  const { message } = incoming;
+  const { message, caller } = incoming;
   const id = required(message.taskId, 'taskId');
-  const task = taskOf(id);
+  const task = services.taskIds.read(id, caller.principal);
   const home = task && scope.groupOf(task.project, task.server);
   const replica = task && home?.group.replica(task.server, task.number);
   if (task === undefined || home === undefined || replica === undefined)
     throw new SwitchboardError('invalid_params', `Unknown task: ${id}`);
+  authorizeGroup(incoming, home.group, services);
   const { start, end } = message.taskId!;
   const context = { ...home, catalog: scope.catalog, project: scope.project?.id };
   callTask(incoming, services, context, replica, task.own, [{ start, end, bytes: bytesOf(task.own) }]);

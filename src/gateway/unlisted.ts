@@ -1,9 +1,12 @@
 import type { NamedKind } from '../catalog/contribution.ts';
 import { SwitchboardError } from '../errors.ts';
+import type { Item } from '../identity/rules.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Group } from '../upstreams/group.ts';
+import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Qualifiers } from './contributions.ts';
+import { itemOf } from './items.ts';
 import { completionReference } from './resolve.ts';
 
 export interface DisabledServer {
@@ -26,6 +29,8 @@ interface ExplainedProject {
   readonly name: string;
   readonly isDefault: boolean;
   readonly servers: Servers;
+  readonly isVisible: ((item: Item) => boolean) | undefined;
+  readonly showsServer: ((server: Server) => boolean) | undefined;
   isSwitchedOff(group: string, tool: string): boolean;
   disabledServers(): Iterable<DisabledServer>;
 }
@@ -75,6 +80,7 @@ export class Unlisted {
     return this.projects.flatMap((project) =>
       project.servers
         .all()
+        .filter((server) => project.showsServer?.(server) ?? true)
         .filter(({ isDiscovered, hasSnapshot }) => !isDiscovered && !hasSnapshot)
         .map(({ name, config, condition }) => ({
           name,
@@ -88,6 +94,7 @@ export class Unlisted {
   private isSwitchedOff(name: string): boolean {
     for (const { project, group, prefix } of this.groups()) {
       const own = name.startsWith(prefix) ? name.slice(prefix.length) : name;
+      if (project.isVisible?.(itemOf(group, 'tools', own)) === false) continue;
       if (project.isSwitchedOff(group.name, name) || project.isSwitchedOff(group.name, own)) return true;
       if (group.members.some((server) => server.leavesOut(name) || server.leavesOut(own))) return true;
     }
@@ -96,6 +103,8 @@ export class Unlisted {
 
   private disabledOwner(name: string): string | undefined {
     for (const project of this.projects) {
+      // What a disabled server offered cannot be checked against rules.
+      if (project.isVisible !== undefined) continue;
       for (const { prefix, offered, why } of project.disabledServers()) {
         if (name.startsWith(this.qualifiers.namePrefix(project, prefix)) || offered.has(name)) return why;
       }
@@ -111,6 +120,7 @@ export class Unlisted {
   private *groups(): Generator<{ project: ExplainedProject; group: Group; prefix: string }> {
     for (const project of this.projects) {
       for (const group of project.servers.groups()) {
+        if (project.showsServer !== undefined && !group.members.some(project.showsServer)) continue;
         yield { project, group, prefix: this.qualifiers.groupPrefix(project, group) };
       }
     }

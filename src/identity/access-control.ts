@@ -41,8 +41,9 @@ export class AccessControl {
     const { permissions } = sender.principal;
     const decision = permissions.decide('call', project.id, item);
     if (decision.isAllowed) return;
-    const { rule } = decision;
+    const { rule, role } = decision;
     this.report({ sender, action: 'call', project, subject: subjectOf(item), rule });
+    if (role === undefined) throw unknown();
     if (rule === undefined) throw lacksRole(permissions, 'call', project);
     throw permissions.mayKnowOf(project.id) ? denied(rule, item) : unknown();
   }

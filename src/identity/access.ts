@@ -1,45 +1,30 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { LocalUsers } from './local-users.ts';
-import { localUser, type Sender } from './principal.ts';
+import type { Sender } from './principal.ts';
 
-/** Admits processes of our own user, and requests that carry the token. */
-export class Access {
-  readonly local: Sender = { principal: localUser(), address: undefined };
-  private readonly users = new LocalUsers();
-  private readonly credentials: string | undefined;
+/** Decides who sends each request. */
+export interface Access {
+  /** Throws or rejects with `unauthorized` if the sender may not connect. */
+  identify(request: IncomingMessage): Sender | Promise<Sender>;
+  /** Whether an identified request vouches for its connection. If not, only own processes do. */
+  readonly vouches: boolean;
+  /** Whether the system can distinguish the users of this machine. */
+  readonly tellsUsers: boolean;
+  /** Whether the process at the other end is one of our own user. */
+  ask(socket: Socket): boolean | Promise<boolean>;
+}
 
-  constructor(token: string | undefined) {
-    this.credentials = token === undefined ? undefined : `bearer ${token}`;
-  }
+/** The token that a request carries as `Authorization: Bearer`; undefined if there is none. */
+export function bearerOf({ headers: { authorization } }: IncomingMessage): string | undefined {
+  if (authorization === undefined || authorization.length < 7) return undefined;
+  return authorization.slice(0, 7).toLowerCase() === 'bearer ' ? authorization.slice(7) : undefined;
+}
 
-  /** Decides without a lookup. A token counts only for the request that carries it: a connection may be shared. */
-  isGranted({ socket, headers: { authorization } }: IncomingMessage): boolean {
-    return this.users.isOwn(socket) || (authorization !== undefined && this.isToken(authorization));
-  }
-
-  /** Looks up the user at the other end. */
-  ask(socket: Socket): boolean | Promise<boolean> {
-    return this.users.ask(socket);
-  }
-
-  /** Whether the system can distinguish users. */
-  get tellsUsers(): boolean {
-    return this.users.areTold;
-  }
-
-  /** Compares in constant time; the length is not secret. */
-  private isToken(authorization: string): boolean {
-    const { credentials } = this;
-    if (credentials?.length !== authorization.length) return false;
-    let difference = 0;
-    // The scheme is case-insensitive.
-    for (let index = 0; index < 6; index++) {
-      difference |= (authorization.charCodeAt(index) | 0x20) ^ credentials.charCodeAt(index);
-    }
-    for (let index = 6; index < credentials.length; index++) {
-      difference |= authorization.charCodeAt(index) ^ credentials.charCodeAt(index);
-    }
-    return difference === 0;
-  }
+/** Compares in constant time; the lengths are not secret. */
+export function isSameText(one: string, other: string): boolean {
+  if (one.length !== other.length) return false;
+  let difference = 0;
+  for (let index = 0; index < one.length; index++)
+    difference |= one.charCodeAt(index) ^ other.charCodeAt(index);
+  return difference === 0;
 }

@@ -71,6 +71,8 @@ export interface LiveProjectSettings {
 export class LiveProject implements ScopedProject {
   readonly id: string;
   readonly isDefault: boolean;
+  readonly isVisible = undefined;
+  readonly showsServer = undefined;
   readonly servers: Servers;
   readonly scope: Scope;
   readonly vault: Vault;
@@ -110,7 +112,7 @@ export class LiveProject implements ScopedProject {
     );
     this.disabled = new DisabledServers((config) => settings.recall(this.id, config));
     this.scopeSettings = scopeSettings;
-    this.scope = new Scope(this, { ...scopeSettings, names: this.names }, announce);
+    this.scope = new Scope(this, this.settingsOfScope, announce);
   }
 
   /** Whether tools and prompts keep their names. The setting of the file applies to the project `default`. */
@@ -121,7 +123,11 @@ export class LiveProject implements ScopedProject {
 
   configure(settings: ScopeSettings): void {
     this.scopeSettings = settings;
-    this.scope.configure({ ...settings, names: this.names });
+    this.scope.configure(this.settingsOfScope);
+  }
+
+  get settingsOfScope(): ScopeSettings {
+    return { ...this.scopeSettings, names: this.names };
   }
 
   get name(): string {

@@ -1,20 +1,26 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { ListName } from '../catalog/contribution.ts';
 import type { Configuration, Settings } from '../config.ts';
-import { SwitchboardError } from '../errors.ts';
-import { Scope, type ScopeSettings, type Scopes } from '../gateway/scope.ts';
+import { type AllScopes, Scope, type ScopeSettings, type Scopes } from '../gateway/scope.ts';
+import { unknownProject } from '../identity/access-control.ts';
+import type { Permissions } from '../identity/permissions.ts';
 import type { ProjectState } from '../store/projects.ts';
 import { type OfferKind, offerKinds } from '../upstreams/lists.ts';
 import type { Changes, Servers } from '../upstreams/servers.ts';
 import { LiveProject, type LiveProjectSettings } from './live-project.ts';
+import { PermittedScopes } from './permitted-scopes.ts';
 
 export interface ProjectsEvents {
   listsChanged(scope: Scope, ...change: Parameters<ConstructorParameters<typeof Scope>[2]>): void;
+  /** The lists of a scope that hides something have changed. */
+  permittedListsChanged(scope: Scope, lists: ListName[]): void;
   applied(project: LiveProject, changes: Changes): void;
-  removed(project: LiveProject): void;
+  /** `scopes`: its scope, and those for principals who did not see all of it. */
+  removed(project: LiveProject, scopes: readonly Scope[]): void;
   refreshed(): void;
 }
 
-export class Projects implements Scopes {
+export class Projects implements AllScopes {
   readonly all: Scope;
   private readonly settings: LiveProjectSettings;
   private readonly events: ProjectsEvents;
@@ -22,6 +28,7 @@ export class Projects implements Scopes {
   private readonly byId = new Map<string, LiveProject>();
   private byName = new Map<string, LiveProject>();
   private readonly states = new Map<string, ProjectState>();
+  private readonly permitted = new Map<Permissions, PermittedScopes>();
   /** The servers of removed projects, while their last calls are in flight. */
   private readonly leaving = new Set<Servers>();
   private isStopped = false;
@@ -37,6 +44,30 @@ export class Projects implements Scopes {
     );
   }
 
+  /** Principals with the same permissions share their scopes. */
+  for(permissions: Permissions): Scopes {
+    if (permissions.seesAll) return this;
+    let scopes = this.permitted.get(permissions);
+    if (scopes === undefined) {
+      scopes = new PermittedScopes(this, permissions, this.events.permittedListsChanged);
+      this.permitted.set(permissions, scopes);
+    }
+    return scopes;
+  }
+
+  /** Drops the scopes of permissions that nobody has any more. */
+  keepScopesOf(permissions: ReadonlySet<Permissions>): void {
+    for (const [unused, scopes] of this.permitted) {
+      if (permissions.has(unused)) continue;
+      this.permitted.delete(unused);
+      scopes.close();
+    }
+  }
+
+  get scopeSettings(): ScopeSettings {
+    return scopeSettings(this.configuration.settings);
+  }
+
   of(project: string): Scope | undefined {
     return this.lookUp(project)?.scope;
   }
@@ -49,9 +80,7 @@ export class Projects implements Scopes {
   get(project: string): LiveProject {
     const found = this.lookUp(project);
     if (found !== undefined) return found;
-    throw new SwitchboardError('unknown_project', `There is no project ${JSON.stringify(project)}.`, {
-      data: { project },
-    });
+    throw unknownProject(project);
   }
 
   list(): LiveProject[] {
@@ -70,6 +99,7 @@ export class Projects implements Scopes {
       if (!isSame) this.changed(project, offerKinds);
       return this.apply(this.states.get(project.id)!);
     });
+    for (const permitted of this.permitted.values()) permitted.configure();
     return changed.length > 0;
   }
 
@@ -102,7 +132,8 @@ export class Projects implements Scopes {
     this.states.delete(id);
     project.scope.close();
     this.all.changes(offerKinds);
-    this.events.removed(project);
+    const scopes = [...this.permitted.values()].flatMap((permitted) => permitted.remove(project) ?? []);
+    this.events.removed(project, [project.scope, ...scopes]);
     const { servers } = project;
     servers.apply([]);
     this.events.refreshed();
@@ -113,6 +144,7 @@ export class Projects implements Scopes {
   changed(project: LiveProject, kinds: readonly OfferKind[]): void {
     project.scope.changes(kinds);
     this.all.changes(kinds);
+    for (const permitted of this.permitted.values()) permitted.changes(project, kinds);
   }
 
   /** Call before clients connect. */
@@ -130,6 +162,7 @@ export class Projects implements Scopes {
   async stop(): Promise<void> {
     this.isStopped = true;
     this.all.close();
+    for (const permitted of this.permitted.values()) permitted.close();
     for (const { scope } of this.list()) scope.close();
     const all = [...this.list().map(({ servers }) => servers), ...this.leaving];
     await Promise.all(all.map((servers) => servers.stop()));

@@ -95,13 +95,14 @@ it('restores a session once, for a limited time, by its id, which is not persist
 
   const { sessions: next, seen } = open(rows);
   await next.load();
-  expect(next.take('three')).toBeUndefined();
-  expect(next.take('one')).toEqual(session);
-  expect(next.take('one')).toBeUndefined();
+  expect(next.take('three', undefined)).toBeUndefined();
+  expect(next.take('one', 'of-another')).toBeUndefined();
+  expect(next.take('one', undefined)).toEqual(session);
+  expect(next.take('one', undefined)).toBeUndefined();
   await vi.advanceTimersByTimeAsync(20_000);
   expect(seen).toEqual([1, 1]);
   await vi.advanceTimersByTimeAsync(20_000);
-  expect(next.take('two')).toBeUndefined();
+  expect(next.take('two', undefined)).toBeUndefined();
 });
 
 it('deletes a session at once if its client waits, in a batch', async () => {

@@ -75,14 +75,15 @@ export class SavedSessions implements SessionPersistence {
     return allWithin([this.forgetting], FORGET_WAIT_MS);
   }
 
-  take(id: string): PersistedSession | undefined {
+  take(id: string, principal: string | undefined): PersistedSession | undefined {
     if (this.dormant.size === 0) return undefined;
     const hash = hashOf(id);
     const row = this.dormant.get(hash);
     if (row === undefined) return undefined;
+    const state = JSON.parse(row.state) as Omit<PersistedSession, 'project'>;
+    if (state.principal !== principal) return undefined;
     this.dormant.delete(hash);
     this.written.add(hash);
-    const state = JSON.parse(row.state) as Omit<PersistedSession, 'project'>;
     return { project: row.project_id ?? undefined, ...state };
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
+import type { Principal } from '../../identity/principal.ts';
 import { isObject } from '../../json.ts';
 import { bytesOf, METHOD_NOT_FOUND } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
@@ -76,14 +77,23 @@ export class HeldCalls {
     for (const input of this.inputs) input.withdraw(upstream, serverId);
   }
 
+  endPrincipal(principal: Principal): void {
+    this.abandon(({ caller }) => caller.principal === principal);
+  }
+
   /** Abandons the held calls, and accepts no more. */
   close(): void {
     this.isClosed = true;
-    for (const { call, deadline } of this.byId.values()) {
+    this.abandon(() => true);
+  }
+
+  private abandon(isMeant: (call: HeldCall) => boolean): void {
+    for (const [id, { call, deadline }] of this.byId) {
+      if (!isMeant(call)) continue;
       clearTimeout(deadline);
+      this.byId.delete(id);
       call.abandon();
     }
-    this.byId.clear();
   }
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { Access } from '../../identity/access.ts';
+import { LocalAccess } from '../../identity/local-access.ts';
 import { ClientConnections } from './connections.ts';
 
 /** More than a connection buffers without a reader. */
@@ -12,7 +12,13 @@ const ANSWER_BYTES = 64 * 1024 * 1024;
 function open() {
   const server = createServer();
   const limits = { maxConnections: 10, slowClientMs: 20 };
-  const connections = new ClientConnections(server, limits, new Access(undefined), () => {}, 1e12);
+  const connections = new ClientConnections(
+    server,
+    limits,
+    new LocalAccess(undefined, false),
+    () => {},
+    1e12,
+  );
   onTestFinished(async () => {
     connections.close();
     server.closeAllConnections();

@@ -64,12 +64,14 @@ export class ClientConnections {
     this.refuse = refuse;
     this.bytesPerMs = leastBytesPerSecond / 1_000;
     server.maxConnections = limits.maxConnections + 2 * MAX_REFUSED;
-    const listeners = server.listeners('connection');
-    server.removeAllListeners('connection');
+    // With TLS, connections begin after the handshake, which has a time limit of its own.
+    const event = server.listenerCount('secureConnection') > 0 ? 'secureConnection' : 'connection';
+    const listeners = server.listeners(event);
+    server.removeAllListeners(event);
     const accept = (socket: Socket) => {
       for (const listener of listeners) listener.call(server, socket);
     };
-    server.on('connection', (socket) => {
+    server.on(event, (socket: Socket) => {
       if (this.strangers.size >= this.maxStrangers) {
         void this.acceptOwn(socket, accept);
       } else if (this.add(socket)) {

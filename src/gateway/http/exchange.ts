@@ -101,6 +101,13 @@ export function writeJson(
   response.uncork();
 }
 
+/** For requests over a limit. */
+export function retryHeaders({ code, data }: SwitchboardError): Record<string, string> {
+  const { retryAfterMs } = data;
+  if (code !== 'too_many_requests' || typeof retryAfterMs !== 'number') return {};
+  return { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) };
+}
+
 export function writeFailure(
   response: ServerResponse,
   thrown: unknown,
@@ -112,6 +119,6 @@ export function writeFailure(
   }
   const error = asSwitchboardError(thrown);
   const closing = leavesBody(error.code) ? { connection: 'close' } : {};
-  const all = { ...headers, ...closing };
+  const all = { ...headers, ...retryHeaders(error), ...closing };
   writeJson(response, [errorMessage(undefined, toRpcError(error))], all, error.kind.http);
 }

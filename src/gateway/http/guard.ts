@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SwitchboardError } from '../../errors.ts';
 
+const exposed = 'Mcp-Session-Id, ETag, Location, Retry-After, WWW-Authenticate';
 const ownNames = ['127.0.0.1', 'localhost', '[::1]'];
 /** If a header is repeated, a proxy may use another value than we do. */
 const singleHeaders = ['authorization', 'content-type', 'host', 'mcp-session-id', 'origin', 'sec-fetch-site'];
@@ -8,6 +9,12 @@ const singleHeaders = ['authorization', 'content-type', 'host', 'mcp-session-id'
 const singlesByLength: { name: string; bit: number }[][] = [];
 for (const [index, name] of singleHeaders.entries()) {
   singlesByLength[name.length] = [...(singlesByLength[name.length] ?? []), { name, bit: 1 << index }];
+}
+
+interface GuardSettings {
+  allowedOrigins: readonly string[];
+  /** The address that clients use, through a proxy or not. */
+  publicUrl?: string | undefined;
 }
 
 /**
@@ -19,14 +26,19 @@ export class Guard {
   private hosts: ReadonlySet<string> = new Set();
   private origins: ReadonlySet<string> = new Set();
 
-  constructor(allowedOrigins: readonly string[]) {
-    this.configured = new Set(allowedOrigins);
+  constructor({ allowedOrigins, publicUrl }: GuardSettings) {
+    const own = publicUrl === undefined ? [] : [new URL(publicUrl).origin];
+    this.configured = new Set([...allowedOrigins, ...own]);
   }
 
-  listensOn(port: number): void {
-    const origins = [...ownNames.map((name) => new URL(`http://${name}:${port}`).origin), ...this.configured];
+  listensOn(port: number, scheme: 'http' | 'https'): void {
+    const origins = [
+      ...ownNames.map((name) => new URL(`${scheme}://${name}:${port}`).origin),
+      ...this.configured,
+    ];
     this.origins = new Set(origins);
-    const explicit = port === 80 ? ownNames.map((name) => `${name}:80`) : [];
+    const usual = scheme === 'http' ? 80 : 443;
+    const explicit = port === usual ? ownNames.map((name) => `${name}:${usual}`) : [];
     // The origin of a browser extension has no address.
     const addresses = origins
       .filter((origin) => origin.startsWith('http'))
@@ -55,7 +67,7 @@ export class Guard {
     const { origin } = headers;
     if (origin === undefined || !this.configured.has(origin)) return false;
     response.setHeader('access-control-allow-origin', origin);
-    response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, ETag, Location, WWW-Authenticate');
+    response.setHeader('access-control-expose-headers', exposed);
     response.setHeader('vary', 'Origin');
     if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
     const wanted = headers['access-control-request-headers'];

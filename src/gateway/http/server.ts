@@ -9,9 +9,7 @@ import { LegacySseEndpoint } from '../legacy/sse.ts';
 import { ClientConnections, type ConnectionLimits, LEAST_BYTES_PER_SECOND } from './connections.ts';
 import { writeFailure, writeJson } from './exchange.ts';
 import { Guard } from './guard.ts';
-
-// An `import` would also load its browser APIs: 16 MB.
-const { createServer } = process.getBuiltinModule('node:http');
+import { type Certificate, createHttpServer } from './tls.ts';
 
 interface Api {
   handle(request: IncomingMessage, response: ServerResponse, sender: Sender): void;
@@ -26,8 +24,9 @@ interface Api {
 export interface HttpSettings extends StreamableSettings, ConnectionLimits {
   host: string;
   port: number;
-  localAccess: 'user' | 'everyone';
   allowedOrigins: readonly string[];
+  /** The canonical address, with authentication. */
+  publicUrl?: string | undefined;
 }
 
 /** Modern clients repeat the URI of a resource in a header, and URIs can be long. */
@@ -48,27 +47,27 @@ export class HttpFront {
   private readonly access: Access;
   private readonly guard: Guard;
   private readonly settings: HttpSettings;
+  private readonly certificate: Certificate | undefined;
   private isStopping = false;
 
-  constructor(gateway: Gateway, api: Api, access: Access, settings: HttpSettings) {
+  constructor(gateway: Gateway, api: Api, access: Access, settings: HttpSettings, certificate?: Certificate) {
     this.settings = settings;
+    this.certificate = certificate;
     this.api = api;
     this.access = access;
-    this.guard = new Guard(settings.allowedOrigins);
+    this.guard = new Guard(settings);
     this.streamable = new StreamableEndpoint(gateway, settings);
     this.legacy = new LegacySseEndpoint(gateway.legacy, settings.maxMessageBytes);
-    this.server = createServer(
-      { keepAliveTimeout: 65_000, ...timeLimits(settings), maxHeaderSize: MAX_HEAD_BYTES },
-      (request, response) => {
-        if (!this.connections.began(response)) return;
-        if (this.isStopping) response.shouldKeepAlive = false;
-        try {
-          this.receive(request, response);
-        } catch (error) {
-          this.refuse(request, response, error);
-        }
-      },
-    );
+    const limits = { keepAliveTimeout: 65_000, ...timeLimits(settings), maxHeaderSize: MAX_HEAD_BYTES };
+    this.server = createHttpServer(limits, certificate, (request, response) => {
+      if (!this.connections.began(response)) return;
+      if (this.isStopping) response.shouldKeepAlive = false;
+      try {
+        this.receive(request, response);
+      } catch (error) {
+        this.refuse(request, response, error);
+      }
+    });
     this.connections = new ClientConnections(this.server, settings, access, (response, error) =>
       this.refuse(response.req, response, error),
     );
@@ -84,7 +83,7 @@ export class HttpFront {
       this.server.listen(port, host, resolve);
     });
     const { port: actual } = this.server.address() as AddressInfo;
-    this.guard.listensOn(actual);
+    this.guard.listensOn(actual, this.certificate === undefined ? 'http' : 'https');
     return actual;
   }
 
@@ -97,6 +96,7 @@ export class HttpFront {
 
   /** `flushMs` limits how long responses may take to be flushed. */
   async close(flushMs: number): Promise<void> {
+    this.certificate?.close();
     await this.connections.flushed(flushMs);
     this.connections.close();
     const closed = new Promise((resolve) => this.server.close(resolve));
@@ -106,27 +106,44 @@ export class HttpFront {
 
   /** Known connections are routed at once; for others, the user is looked up first. */
   private receive(request: IncomingMessage, response: ServerResponse): void {
-    this.guard.check(request);
-    if (this.guard.answerBrowser(request, response)) return;
-    if (this.access.isGranted(request) || this.isOpen(request)) {
-      this.route(request, response, this.access.local);
+    if (this.access.vouches && isOpen(request)) {
+      this.respondOpenly(request, response);
       return;
     }
-    void this.admit(request, response).catch((error: unknown) => this.refuse(request, response, error));
+    this.guard.check(request);
+    if (this.guard.answerBrowser(request, response)) return;
+    if (isOpen(request)) {
+      this.respondOpenly(request, response);
+      return;
+    }
+    const sender = this.access.identify(request);
+    if (sender instanceof Promise)
+      void this.admit(request, response, sender).catch((error: unknown) =>
+        this.refuse(request, response, error),
+      );
+    else {
+      if (this.access.vouches) this.connections.admitted(request.socket);
+      this.route(request, response, sender);
+    }
   }
 
-  private async admit(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { socket } = request;
-    const isAdmitted = await this.access.ask(socket);
-    if (socket.destroyed) return;
-    if (!isAdmitted) throw unauthorized(isForApi(request));
-    this.connections.admitted(socket);
-    this.route(request, response, this.access.local);
+  private async admit(
+    request: IncomingMessage,
+    response: ServerResponse,
+    identified: Promise<Sender>,
+  ): Promise<void> {
+    const sender = await identified;
+    if (request.socket.destroyed) return;
+    this.connections.admitted(request.socket);
+    this.route(request, response, sender);
   }
 
-  private isOpen({ url = '/' }: IncomingMessage): boolean {
-    if (openPaths.some((path) => url.startsWith(path))) return true;
-    return this.settings.localAccess === 'everyone' && mcpPaths.some((path) => url.startsWith(path));
+  /** Without a sender. */
+  private respondOpenly(request: IncomingMessage, response: ServerResponse): void {
+    const path = pathOf(request);
+    if (path !== '/healthz' && path !== '/readyz') throw nothingAt(path);
+    if (this.isStopping && path !== '/healthz') throw stopping();
+    if (takes(request, response, 'GET', 'HEAD')) writeJson(response, [alive]);
   }
 
   private refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
@@ -137,10 +154,8 @@ export class HttpFront {
   }
 
   private route(request: IncomingMessage, response: ServerResponse, sender: Sender): void {
-    const url = request.url ?? '/';
-    const query = url.indexOf('?');
-    const path = query === -1 ? url : url.slice(0, query);
-    if (this.isStopping && path !== '/healthz' && !mayBelongToCall(request)) throw stopping();
+    const path = pathOf(request);
+    if (this.isStopping && !mayBelongToCall(request)) throw stopping();
     switch (path) {
       case '/mcp':
         this.streamable.handle(request, response, sender, undefined);
@@ -150,24 +165,31 @@ export class HttpFront {
         return;
       case '/messages':
         if (!takes(request, response, 'POST')) return;
-        this.legacy.post(
-          request,
-          response,
-          sender,
-          new URLSearchParams(url.slice(query + 1)).get('sessionId'),
-        );
-        return;
-      case '/healthz':
-      case '/readyz':
-        if (takes(request, response, 'GET', 'HEAD')) writeJson(response, [alive]);
+        this.legacy.post(request, response, sender, sessionIdIn(request));
         return;
       default:
         if (path.startsWith('/api/')) this.api.handle(request, response, sender);
         else if (path.startsWith('/mcp/')) this.streamable.handle(request, response, sender, projectIn(path));
-        else
-          throw new SwitchboardError('not_found', `There is nothing at ${path}. The MCP endpoint is /mcp.`);
+        else throw nothingAt(path);
     }
   }
+}
+
+function isOpen({ url = '/' }: IncomingMessage): boolean {
+  return openPaths.some((path) => url.startsWith(path));
+}
+
+function pathOf({ url = '/' }: IncomingMessage): string {
+  const query = url.indexOf('?');
+  return query === -1 ? url : url.slice(0, query);
+}
+
+function sessionIdIn({ url = '/' }: IncomingMessage): string | null {
+  return new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('sessionId');
+}
+
+function nothingAt(path: string): SwitchboardError {
+  return new SwitchboardError('not_found', `There is nothing at ${path}. The MCP endpoint is /mcp.`);
 }
 
 /** Whether the request may cancel a call or end a session. All others are rejected when they have been read. */
@@ -177,16 +199,6 @@ function mayBelongToCall({ method, url = '/' }: IncomingMessage): boolean {
 
 function isForApi({ url = '/' }: IncomingMessage): boolean {
   return url.startsWith('/api/');
-}
-
-function unauthorized(isForApi: boolean): SwitchboardError {
-  const who = 'Only processes of the user that runs Switchboard have access without a token.';
-  const token =
-    'Send "Authorization: Bearer <token>" with the token that "switchboard token" prints to that user';
-  const setting = isForApi
-    ? ''
-    : ', or open MCP to all users of this machine with the setting "localAccess": "everyone"';
-  return new SwitchboardError('unauthorized', `${who} ${token}${setting}.`);
 }
 
 /** The deadline for a whole request, without its response. */

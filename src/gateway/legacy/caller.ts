@@ -1,3 +1,4 @@
+import type { Principal } from '../../identity/principal.ts';
 import type { Chunks, RequestId } from '../../protocol/jsonrpc.ts';
 import type { Message } from '../../protocol/message.ts';
 import { describedMembers, subscribedAs } from '../../protocol/self-description.ts';
@@ -34,8 +35,9 @@ export class Session implements Caller, Subscriber {
   readonly era = 'legacy';
   readonly id: string;
   readonly facts: SessionFacts;
-  /** For requests that name no project. */
-  readonly scope: Scope;
+  readonly principal: Principal;
+  /** For requests that name no project. Changes with the permissions of its principal. */
+  scope: Scope;
   readonly stream: ClientStream;
   readonly serverRequests: ServerRequests;
   readonly subscriptions = new Map<string, Subscription>();
@@ -51,8 +53,9 @@ export class Session implements Caller, Subscriber {
   isClosed = false;
   isPersisted = false;
 
-  constructor(id: string, facts: SessionFacts, scope: Scope, stream: ClientStream) {
+  constructor(id: string, principal: Principal, facts: SessionFacts, scope: Scope, stream: ClientStream) {
     this.id = id;
+    this.principal = principal;
     this.facts = facts;
     this.scope = scope;
     this.stream = stream;

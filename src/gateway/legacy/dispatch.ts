@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { SwitchboardError, stopping } from '../../errors.ts';
+import type { Principal, Sender } from '../../identity/principal.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../../protocol/jsonrpc.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../../protocol/message.ts';
@@ -13,12 +14,12 @@ import { readLevel } from '../logging.ts';
 import { isCall } from '../resolve.ts';
 import { reject } from '../respond.ts';
 import type { InFlight } from '../responder.ts';
-import { chooseScope, type Scope, type Scopes } from '../scope.ts';
+import { type AllScopes, chooseScope, type Scope } from '../scope.ts';
 import { callLegacyTask } from '../task-calls.ts';
 import { type ClientStream, Session } from './caller.ts';
 import { initializeResult, readInitialize } from './greeting.ts';
-import { type SessionPersistence, stateOf } from './persistence.ts';
-import { changeSubscription, resubscribe } from './subscriptions.ts';
+import { type SessionPersistence, stateOf, storedOwner } from './persistence.ts';
+import { changeSubscription, dropForbidden, resubscribe } from './subscriptions.ts';
 
 interface LegacyEvents {
   /** Frees the session's resources at servers. */
@@ -28,7 +29,7 @@ interface LegacyEvents {
 }
 
 export class LegacyGateway {
-  private readonly scopes: Scopes;
+  private readonly scopes: AllScopes;
   private readonly services: CallServices;
   private readonly settings: ClientSettings;
   private readonly persistence: SessionPersistence;
@@ -37,7 +38,7 @@ export class LegacyGateway {
   isStopping = false;
 
   constructor(
-    scopes: Scopes,
+    scopes: AllScopes,
     services: CallServices,
     persistence: SessionPersistence,
     settings: ClientSettings,
@@ -54,13 +55,15 @@ export class LegacyGateway {
     return this.sessions.size;
   }
 
-  /** Not found for requests that name another project than the session's. */
-  session(id: string, projects: Incoming['projects']): Session | undefined {
+  /** Not found for other principals, and for requests that name another project than the session's. */
+  session(id: string, principal: Principal, projects: Incoming['projects']): Session | undefined {
     const session = this.sessions.get(id);
-    if (session === undefined || (session.isLeaving && !this.isStopping)) return undefined;
-    const { scope } = session;
-    const isOtherProject = (name: string) => scope.project !== undefined && this.scopes.of(name) !== scope;
-    if (projects?.some(isOtherProject)) return undefined;
+    if (session === undefined || session.principal !== principal) return undefined;
+    if (session.isLeaving && !this.isStopping) return undefined;
+    if (projects !== undefined && session.scope.project !== undefined) {
+      const scopes = this.scopes.for(principal.permissions);
+      if (projects.some((name) => scopes.of(name) !== session.scope)) return undefined;
+    }
     session.lastSeen = Date.now();
     return session;
   }
@@ -68,14 +71,17 @@ export class LegacyGateway {
   /** Returns the response to the initialize request. */
   open(
     message: Message,
+    { principal }: Sender,
     projects: Incoming['projects'],
     openStream: (facts: Session['facts']) => ClientStream,
   ): { session: Session; response: Buffer[] } {
     if (this.isStopping) throw stopping();
     const facts = readInitialize(message);
-    const scope = chooseScope(this.scopes, this.scopes.all, projects, message);
-    this.makeRoom();
-    const session = new Session(randomUUID(), facts, scope, openStream(facts));
+    const scopes = this.scopes.for(principal.permissions);
+    const scope = chooseScope(scopes, scopes.all, projects, message);
+    this.services.limiter.countRequest(principal, scope.project?.id, false);
+    this.makeRoom(principal);
+    const session = new Session(randomUUID(), principal, facts, scope, openStream(facts));
     this.sessions.set(session.id, session);
     const result = initializeResult(facts, this.settings, scope);
     return { session, response: resultMessage(idBytes(message), bytesOf(result)) };
@@ -90,27 +96,29 @@ export class LegacyGateway {
   /** Restores a session from before a restart. */
   restore(
     id: string,
+    principal: Principal,
     projects: Incoming['projects'],
     openStream: (facts: Session['facts']) => ClientStream,
   ): Session | undefined {
-    const persisted = this.persistence.take(id);
+    const persisted = this.persistence.take(id, storedOwner(principal));
     if (persisted === undefined) return undefined;
     const { project, facts, logLevel } = persisted;
-    const scope = project === undefined ? this.scopes.all : this.scopes.of(project);
+    const scopes = this.scopes.for(principal.permissions);
+    const scope = project === undefined ? scopes.all : scopes.of(project);
     if (scope === undefined) return undefined;
-    this.makeRoom();
-    const session = new Session(id, facts, scope, openStream(facts));
+    this.makeRoom(principal);
+    const session = new Session(id, principal, facts, scope, openStream(facts));
     session.isPersisted = true;
     session.listedAt = persisted.listedAt;
     session.whenListed = () => this.save(session);
     this.sessions.set(id, session);
     session.logLevel = logLevel;
     if (logLevel !== undefined) this.events.levelChanged(session);
-    resubscribe(this.scopes, session, persisted.followed);
+    resubscribe(scopes, session, persisted.followed);
     // The client may have missed changes.
     for (const method of new Set(Object.values(changedNotifications)))
       session.listChanged(method, notificationMessage(method));
-    return this.session(id, projects);
+    return this.session(id, principal, projects);
   }
 
   /** Resolves when ended sessions are deleted from the database, or after a while; undefined if none is pending. */
@@ -159,6 +167,33 @@ export class LegacyGateway {
     }
   }
 
+  /** Ends the sessions of a principal that has ended, with this error for each request. */
+  endPrincipal(principal: Principal, error: SwitchboardError): void {
+    for (const session of [...this.sessions.values()]) {
+      if (session.principal !== principal) continue;
+      for (const request of [...session.requests].toReversed()) request.fail(error);
+      this.end(session);
+    }
+  }
+
+  /** Sessions continue with what their principal may use now, or end if their project has become invisible. */
+  permissionsChanged(principal: Principal): void {
+    const scopes = this.scopes.for(principal.permissions);
+    for (const session of [...this.sessions.values()]) {
+      if (session.principal !== principal) continue;
+      const { project } = session.scope;
+      const scope = project === undefined ? scopes.all : scopes.of(project.id);
+      if (scope === undefined) {
+        session.leave(() => this.end(session));
+        continue;
+      }
+      session.scope = scope;
+      dropForbidden(session);
+      for (const method of new Set(Object.values(changedNotifications)))
+        session.listChanged(method, notificationMessage(method));
+    }
+  }
+
   /** Rejects new requests, and closes the stream of each idle session. Calls `whenIdle` whenever a session becomes idle. */
   drain(whenIdle: () => void): void {
     this.isStopping = true;
@@ -181,7 +216,9 @@ export class LegacyGateway {
   private request(incoming: Incoming<Session>): void {
     if (this.isStopping) throw stopping();
     const { caller: session, message, responder, projects } = incoming;
-    const scope = chooseScope(this.scopes, session.scope, projects, message);
+    const { principal } = session;
+    const scope = chooseScope(this.scopes.for(principal.permissions), session.scope, projects, message);
+    this.services.limiter.countRequest(principal, scope.project?.id, isCall(message.method));
     if (isCall(message.method)) {
       call(scope, incoming, this.services);
       return;
@@ -198,7 +235,7 @@ export class LegacyGateway {
         return;
       case 'resources/subscribe':
       case 'resources/unsubscribe':
-        changeSubscription(scope, incoming, () => this.save(session));
+        changeSubscription(scope, incoming, this.services, () => this.save(session));
         return;
       case 'logging/setLevel':
         session.logLevel = readLevel(message);
@@ -242,21 +279,25 @@ export class LegacyGateway {
     }
   }
 
-  /** At the limit, ends the session that was idle for longest and has no open stream. */
-  private makeRoom(): void {
-    if (this.sessions.size < this.settings.maxSessions) return;
+  /** At a limit, ends the session that was idle for longest and has no open stream. */
+  private makeRoom(principal: Principal): void {
+    const { maxSessions, maxSessionsPerPrincipal } = this.settings;
+    if (principal.kind !== 'local') {
+      const own = [...this.sessions.values()].filter((session) => session.principal === principal);
+      const why = `You have ${own.length} sessions, the most for one sender (setting maxSessionsPerPrincipal).`;
+      if (own.length >= maxSessionsPerPrincipal) this.endOldest(own, why);
+    }
+    if (this.sessions.size >= maxSessions)
+      this.endOldest(this.sessions.values(), `All ${maxSessions} sessions are in use (setting maxSessions).`);
+  }
+
+  private endOldest(sessions: Iterable<Session>, otherwise: string): void {
     let oldest: Session | undefined;
-    for (const session of this.sessions.values()) {
+    for (const session of sessions) {
       if (session.isBusy || session.stream.isOpen) continue;
       if (oldest === undefined || session.lastSeen < oldest.lastSeen) oldest = session;
     }
-    if (oldest === undefined) {
-      const { maxSessions } = this.settings;
-      throw new SwitchboardError(
-        'too_many_sessions',
-        `All ${maxSessions} sessions are in use (setting maxSessions).`,
-      );
-    }
+    if (oldest === undefined) throw new SwitchboardError('too_many_sessions', otherwise);
     this.end(oldest);
   }
 }

@@ -23,6 +23,7 @@ import {
   projectsOf,
   readAccept,
   readTerms,
+  retryHeaders,
   writeFailure,
   writeJson,
 } from '../http/exchange.ts';
@@ -105,7 +106,7 @@ export class StreamableEndpoint {
   }
 
   private receiveOne(exchange: Exchange, message: Message, terms: PostTerms): void {
-    const { request, response, projects } = exchange;
+    const { request, response, sender, projects } = exchange;
     if (isModern(request, message)) {
       receiveModern(this.gateway.modern, exchange, message, terms);
       return;
@@ -117,23 +118,24 @@ export class StreamableEndpoint {
     }
     const { session, streams } = this.reach(exchange);
     const { legacy } = this.gateway;
-    const prefer = preferOf(request);
+    const how = { address: sender.address, prefer: preferOf(request), projects };
     if (message.kind !== 'request') {
-      legacy.receive({ caller: session, message, responder: discardResponder, prefer, projects });
+      legacy.receive({ caller: session, message, responder: discardResponder, ...how });
       response.writeHead(202).end();
     } else if (legacy.isStopping) {
       rejectMessage(response, message, stopping());
     } else {
       const responder = new LegacyResponder(response, streams, terms);
-      legacy.receive({ caller: session, message, responder, prefer, projects });
+      legacy.receive({ caller: session, message, responder, ...how });
     }
   }
 
-  private initialize({ response, projects }: Exchange, message: Message): void {
+  private initialize({ response, sender, projects }: Exchange, message: Message): void {
     const { legacy } = this.gateway;
     try {
       const opened = legacy.open(
         message,
+        sender,
         projects,
         ({ version }) => new SessionStreams(version, this.replayBudget),
       );
@@ -145,7 +147,7 @@ export class StreamableEndpoint {
   }
 
   private receiveBatch(exchange: Exchange, batch: Buffer[], terms: PostTerms): void {
-    const { request, response, projects } = exchange;
+    const { request, response, sender, projects } = exchange;
     checkVersion(request);
     const { session: caller, streams } = this.reach(exchange);
     const { version } = caller.facts;
@@ -158,9 +160,8 @@ export class StreamableEndpoint {
       requests === 0
         ? discardResponder
         : new LegacyResponder(response, streams, { ...terms, requests, isBatch: true });
-    const prefer = preferOf(request);
-    for (const message of messages)
-      this.gateway.legacy.receive({ caller, message, responder, prefer, projects });
+    const how = { address: sender.address, prefer: preferOf(request), projects };
+    for (const message of messages) this.gateway.legacy.receive({ caller, message, responder, ...how });
     if (requests === 0) response.writeHead(202).end();
   }
 
@@ -181,7 +182,10 @@ export class StreamableEndpoint {
     }
   }
 
-  private reach({ request, projects }: Exchange): { session: Session; streams: SessionStreams } {
+  private reach({ request, sender: { principal }, projects }: Exchange): {
+    session: Session;
+    streams: SessionStreams;
+  } {
     const id = request.headers['mcp-session-id'];
     if (typeof id !== 'string') {
       const why = 'The Mcp-Session-Id header is missing: initialize first.';
@@ -189,10 +193,11 @@ export class StreamableEndpoint {
     }
     const { legacy } = this.gateway;
     const session =
-      legacy.session(id, projects) ??
+      legacy.session(id, principal, projects) ??
       // Event ids from before the restart must not pass for ours.
       legacy.restore(
         id,
+        principal,
         projects,
         ({ version }) => new SessionStreams(version, this.replayBudget, Date.now()),
       );
@@ -204,7 +209,8 @@ export class StreamableEndpoint {
 
 /** Also sets the HTTP status, because the request has not begun. */
 function rejectMessage(response: ServerResponse, message: Message, error: SwitchboardError): void {
-  writeJson(response, [errorMessage(idBytes(message), toRpcError(error))], undefined, error.kind.http);
+  const body = [errorMessage(idBytes(message), toRpcError(error))];
+  writeJson(response, body, retryHeaders(error), error.kind.http);
 }
 
 function rejectMethod(response: ServerResponse, allow: string): void {

@@ -68,18 +68,19 @@ export class LegacySseEndpoint {
       const { session, projects: usual } = client;
       const projects = projectsOf(request, undefined) ?? usual;
       if (session !== undefined) {
-        if (this.gateway.session(session.id, usual) === undefined) {
+        if (this.gateway.session(session.id, client.sender.principal, usual) === undefined) {
           throw new SwitchboardError('unknown_session', 'The session has ended: open /sse again.');
         }
         this.gateway.receive({
           caller: session,
           message,
           responder: client,
+          address: client.sender.address,
           prefer: preferOf(request),
           projects,
         });
       } else if (message.method === 'initialize' && message.kind === 'request') {
-        const opened = this.gateway.open(message, projects, () => client);
+        const opened = this.gateway.open(message, client.sender, projects, () => client);
         client.session = opened.session;
         client.respond(opened.response);
       } else {

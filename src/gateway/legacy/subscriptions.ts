@@ -1,12 +1,13 @@
 import { SwitchboardError } from '../../errors.ts';
 import { emptyResult, resultMessage } from '../../protocol/jsonrpc.ts';
 import { idBytes } from '../../protocol/message.ts';
+import { type Authorizer, authorizeResource } from '../authorize.ts';
 import { readCallOptions } from '../call-options.ts';
 import type { Incoming } from '../caller.ts';
 import { required } from '../resolve.ts';
 import { after, defer, reject } from '../respond.ts';
 import type { Scope, Scopes } from '../scope.ts';
-import { begin, chooseReplica, end } from '../subscriptions.ts';
+import { begin, chooseReplica, end, subscribedItem } from '../subscriptions.ts';
 import type { Session } from './caller.ts';
 
 /** Subscriptions are kept as long as the session. */
@@ -14,17 +15,30 @@ const MAX_SUBSCRIPTIONS = 1_000;
 const LONGEST_URI = 8 * 1024;
 
 /** A server sees one subscription for all of its clients. */
-export function changeSubscription(scope: Scope, incoming: Incoming<Session>, changed: () => void): void {
+export function changeSubscription(
+  scope: Scope,
+  incoming: Incoming<Session>,
+  services: Authorizer,
+  changed: () => void,
+): void {
   required(incoming.message.uri, 'uri');
-  after(incoming, scope.discovered(), () => changeKnown(scope, incoming, changed));
+  after(incoming, scope.discovered(), () => changeKnown(scope, incoming, services, changed));
 }
 
-function changeKnown(scope: Scope, incoming: Incoming<Session>, changed: () => void): void {
+function changeKnown(
+  scope: Scope,
+  incoming: Incoming<Session>,
+  services: Authorizer,
+  changed: () => void,
+): void {
   const { caller: session, message, responder, prefer } = incoming;
   const uri = message.uri!.value;
   const key = keyOf(scope, session, uri);
   const begins = message.method === 'resources/subscribe';
-  if (begins) checkLimits(session, key, uri);
+  if (begins) {
+    checkLimits(session, key, uri);
+    authorizeResource(scope, incoming, uri, services);
+  }
   const subscription =
     session.subscriptions.get(key) ??
     (begins ? chooseReplica(scope, session, uri, readCallOptions(message, prefer).labels) : undefined);
@@ -55,6 +69,14 @@ function keyOf(scope: Scope, session: Session, uri: string): string {
   return scope === session.scope ? uri : `${scope.project?.id}\n${uri}`;
 }
 
+/** Ends the subscriptions that the principal of a session may no longer have. */
+export function dropForbidden(session: Session): void {
+  const { permissions } = session.principal;
+  for (const [key, subscription] of [...session.subscriptions])
+    if (!permissions.decide('call', subscription.project, subscribedItem(subscription)).isAllowed)
+      end(session, key, subscription).catch(() => {});
+}
+
 /** Skips resources that do not exist once all servers are discovered. */
 export function resubscribe(scopes: Scopes, session: Session, keys: readonly string[]): void {
   for (const key of keys) {
@@ -65,7 +87,9 @@ export function resubscribe(scopes: Scopes, session: Session, keys: readonly str
       await scope.discovered();
       if (session.isClosed) return;
       const subscription = chooseReplica(scope, session, key.slice(separator + 1), undefined);
-      if (subscription !== undefined) await begin(session, key, subscription);
+      if (subscription === undefined) return;
+      await begin(session, key, subscription);
+      dropForbidden(session);
     };
     restore().catch(() => {});
   }

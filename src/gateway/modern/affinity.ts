@@ -1,3 +1,4 @@
+import type { Principal } from '../../identity/principal.ts';
 import { byteLength, bytesOf, type Chunks } from '../../protocol/jsonrpc.ts';
 import { withMembers } from '../../protocol/members.ts';
 import { endsOf, mentions } from '../../protocol/mentions.ts';
@@ -8,7 +9,7 @@ import type { Group } from '../../upstreams/group.ts';
 import type { Replica } from '../../upstreams/replica.ts';
 import { SMALL_BYTES } from '../crossing/input.ts';
 import { type RequestStates, STATE_MARK } from './request-state.ts';
-import { publicTaskId, supportsTasks } from './tasks.ts';
+import { supportsTasks, type TaskIds } from './tasks.ts';
 
 /** Whether the client must return to the same replica. */
 export function needsAffinity(group: Group, replica: Replica, method: string, chunks: Chunks): boolean {
@@ -24,7 +25,8 @@ export function needsAffinity(group: Group, replica: Replica, method: string, ch
 export interface AffinityContext {
   readonly message: Message;
   readonly context: { readonly group: Group };
-  readonly services: { readonly states: RequestStates };
+  readonly caller: { readonly principal: Principal };
+  readonly services: { readonly states: RequestStates; readonly taskIds: TaskIds };
   binding(): string;
 }
 
@@ -61,7 +63,8 @@ export function affinityEdits(
   const own = taskId && stringAt(response, taskId);
   if (own !== undefined && (type === 'task' || call.message.method.startsWith('tasks/'))) {
     const project = group.project.id;
-    edits.push({ ...taskId!, bytes: bytesOf(publicTaskId({ project, server, number, own })) });
+    const id = call.services.taskIds.issue({ project, server, number, own }, call.caller.principal);
+    edits.push({ ...taskId!, bytes: bytesOf(id) });
   }
   return edits;
 }

@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
+import type { Principal } from '../../identity/principal.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesAt, type Claim, type Message } from '../../protocol/message.ts';
 import { modernVersion, protocolVersions } from '../../protocol/versions.ts';
@@ -7,7 +8,7 @@ import type { Client } from '../../upstreams/request.ts';
 import type { Caller, ClientFacts } from '../caller.ts';
 import { isLevel, isWanted, levels } from '../logging.ts';
 import type { InFlight } from '../responder.ts';
-import type { KnownClient } from './known-clients.ts';
+import { type KnownClient, ownedName } from './known-clients.ts';
 
 /** A modern client for the duration of one request, which contains everything known about it. */
 export class ModernCaller implements Caller {
@@ -15,6 +16,7 @@ export class ModernCaller implements Caller {
   readonly identity: Client;
   readonly name: string;
   readonly facts: ClientFacts;
+  readonly principal: Principal;
   readonly sender = undefined;
   readonly serverRequests = undefined;
   readonly listedAt = undefined;
@@ -29,16 +31,18 @@ export class ModernCaller implements Caller {
   /** `known` is set if the client gave a name. */
   constructor(
     { claims = {}, bytes }: Message,
+    principal: Principal,
     name: string,
     known: KnownClient | undefined,
     inFlight: Set<ModernCaller>,
     onIdle: () => void,
   ) {
+    this.principal = principal;
     this.facts = new StatedFacts(name, bytes, claims.clientCapabilities!);
     this.logLevel = levelIn(bytes, claims.logLevel);
     this.known = known;
     this.identity = known ?? this;
-    this.name = known?.key ?? name;
+    this.name = known?.key ?? ownedName(principal, name);
     this.inFlight = inFlight;
     this.onIdle = onIdle;
   }

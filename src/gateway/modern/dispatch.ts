@@ -1,4 +1,5 @@
 import { SwitchboardError, stopping } from '../../errors.ts';
+import type { Principal, Sender } from '../../identity/principal.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Client } from '../../upstreams/request.ts';
 import { call } from '../call.ts';
@@ -8,11 +9,11 @@ import { isList, list } from '../lists.ts';
 import { isCall } from '../resolve.ts';
 import { after } from '../respond.ts';
 import type { InFlight, Responder } from '../responder.ts';
-import { chooseScope, type Scope, type Scopes } from '../scope.ts';
+import { type AllScopes, chooseScope, type Scope } from '../scope.ts';
 import { callModernTask } from '../task-calls.ts';
 import { ModernCaller } from './caller.ts';
 import { discover } from './greeting.ts';
-import { ClientNames, type KnownClient, KnownClients } from './known-clients.ts';
+import { ClientNames, type KnownClient, KnownClients, ownedName } from './known-clients.ts';
 import { Listener } from './subscriptions.ts';
 import { requireTasks } from './tasks.ts';
 
@@ -26,11 +27,12 @@ interface ModernEvents {
 export interface Circumstances extends Pick<Incoming, 'prefer' | 'projects' | 'headers'> {
   /** The name that its client returns under. */
   session: string | undefined;
+  sender: Sender;
 }
 
 /** Handles modern requests, which are independent of each other. Only listeners last. */
 export class ModernGateway {
-  private readonly scopes: Scopes;
+  private readonly scopes: AllScopes;
   private readonly services: CallServices;
   private readonly settings: ClientSettings;
   private readonly events: ModernEvents;
@@ -42,13 +44,12 @@ export class ModernGateway {
   private readonly becameIdle = () => this.whenIdle();
   private isStopping = false;
 
-  constructor(scopes: Scopes, services: CallServices, settings: ClientSettings, events: ModernEvents) {
+  constructor(scopes: AllScopes, services: CallServices, settings: ClientSettings, events: ModernEvents) {
     this.scopes = scopes;
     this.services = services;
     this.settings = settings;
     this.events = events;
-    const { maxSessions, sessionIdleMs } = settings;
-    this.known = new KnownClients(maxSessions, sessionIdleMs, (client) => events.release(client));
+    this.known = new KnownClients(settings, (client) => events.release(client));
   }
 
   get clientCount(): number {
@@ -56,18 +57,22 @@ export class ModernGateway {
   }
 
   /** Throws if the request is malformed. */
-  receive(message: Message, responder: Responder, { session, ...how }: Circumstances): ModernCaller {
+  receive(message: Message, responder: Responder, { session, sender, ...how }: Circumstances): ModernCaller {
     if (this.isStopping) throw stopping();
+    const { principal, address } = sender;
     const known: KnownClient | undefined =
-      session === undefined ? undefined : this.known.get(clientKey(session, how.projects));
-    const caller = new ModernCaller(message, this.names.of(message), known, this.callers, this.becameIdle);
-    this.dispatch({ caller, message, responder, ...how });
+      session === undefined
+        ? undefined
+        : this.known.get(clientKey(principal, session, how.projects), principal);
+    const name = this.names.of(message);
+    const caller = new ModernCaller(message, principal, name, known, this.callers, this.becameIdle);
+    this.dispatch({ caller, message, responder, address, ...how });
     return caller;
   }
 
   /** Throws if these projects have no client of that name. */
-  forget(session: string, projects: Incoming['projects']): void {
-    if (this.known.forgetNamed(clientKey(session, projects))) return;
+  forget(session: string, principal: Principal, projects: Incoming['projects']): void {
+    if (this.known.forgetNamed(clientKey(principal, session, projects))) return;
     throw new SwitchboardError(
       'unknown_session',
       'There is no client with this X-Switchboard-Session: it never connected, or has expired.',
@@ -81,6 +86,17 @@ export class ModernGateway {
 
   endScope(scope: Scope): void {
     for (const listener of [...this.listeners]) if (listener.scope === scope) listener.end();
+  }
+
+  /** Fails the requests of a principal that has ended, and forgets its clients. */
+  endPrincipal(principal: Principal, error: SwitchboardError): void {
+    for (const caller of [...this.callers]) if (caller.principal === principal) caller.current?.fail(error);
+    this.known.endOf(principal);
+  }
+
+  /** Ends listeners, so that clients ask again for what they may still have. */
+  permissionsChanged(principal: Principal): void {
+    for (const listener of [...this.listeners]) if (listener.principal === principal) listener.end();
   }
 
   /** Rejects new requests, and ends listeners. Calls `whenIdle` when nothing is in flight any more. */
@@ -102,7 +118,9 @@ export class ModernGateway {
 
   private dispatch(incoming: Incoming<ModernCaller>): void {
     const { caller, message, projects } = incoming;
-    const scope = chooseScope(this.scopes, this.scopes.all, projects, message);
+    const scopes = this.scopes.for(caller.principal.permissions);
+    const scope = chooseScope(scopes, scopes.all, projects, message);
+    this.services.limiter.countRequest(caller.principal, scope.project?.id, isCall(message.method));
     if (isCall(message.method)) {
       const level = caller.wantedLogLevel;
       if (level === undefined) call(scope, incoming, this.services);
@@ -135,31 +153,40 @@ export class ModernGateway {
   private listen(scope: Scope, incoming: Incoming<ModernCaller>): void {
     if (!incoming.responder.takesEvents)
       throw new SwitchboardError('not_acceptable', 'A subscription is a stream: accept text/event-stream.');
-    this.checkRoom();
-    const listener = new Listener(scope, incoming, this.settings.identity, (ended) => {
+    const { principal } = incoming.caller;
+    this.checkRoom(principal);
+    const listener = new Listener(scope, incoming, this.services, this.settings.identity, (ended) => {
       this.listeners.delete(ended);
       this.events.release(ended, ended.identity);
     });
     after(incoming, scope.listable(), () => {
       if (this.isStopping) throw stopping();
       // Other requests may have begun meanwhile.
-      this.checkRoom();
+      this.checkRoom(principal);
       if (!incoming.caller.begin(listener)) return;
       this.listeners.add(listener);
       listener.begin().catch(() => listener.end());
     });
   }
 
-  private checkRoom(): void {
-    const { maxSessions } = this.settings;
-    if (this.listeners.size < maxSessions) return;
-    const why = `All ${maxSessions} subscriptions are in use (setting maxSessions).`;
+  private checkRoom(principal: Principal): void {
+    const { maxSessions, maxSessionsPerPrincipal } = this.settings;
+    if (this.listeners.size >= maxSessions)
+      throw new SwitchboardError(
+        'too_many_sessions',
+        `All ${maxSessions} subscriptions are in use (setting maxSessions).`,
+      );
+    if (principal.kind === 'local') return;
+    let own = 0;
+    for (const listener of this.listeners) if (listener.principal === principal) own++;
+    if (own < maxSessionsPerPrincipal) return;
+    const why = `You have ${own} subscriptions open, the most for one sender (setting maxSessionsPerPrincipal).`;
     throw new SwitchboardError('too_many_sessions', why);
   }
 }
 
-/** A client's name is valid in the projects where it was given. */
-function clientKey(session: string, projects: Incoming['projects']): string {
+/** A client's name is valid for its principal, in the projects where it was given. */
+function clientKey(principal: Principal, session: string, projects: Incoming['projects']): string {
   // A header cannot contain a line break.
-  return projects === undefined ? session : `${projects.join('\n')}\n${session}`;
+  return ownedName(principal, projects === undefined ? session : `${projects.join('\n')}\n${session}`);
 }

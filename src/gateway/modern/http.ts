@@ -3,7 +3,7 @@ import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { idBytes, type Message } from '../../protocol/message.ts';
 import { isDescribed } from '../../protocol/self-description.ts';
-import { type Exchange, type PostTerms, preferOf, writeJson } from '../http/exchange.ts';
+import { type Exchange, type PostTerms, preferOf, retryHeaders, writeJson } from '../http/exchange.ts';
 import { checkDescription, checkVersion } from './caller.ts';
 import type { ModernGateway } from './dispatch.ts';
 import { checkHeaders, mismatch } from './header-checks.ts';
@@ -11,7 +11,7 @@ import { ModernResponder } from './responder.ts';
 
 export function receiveModern(
   gateway: ModernGateway,
-  { request, response, projects }: Exchange,
+  { request, response, sender, projects }: Exchange,
   message: Message,
   terms: PostTerms,
 ): void {
@@ -22,14 +22,14 @@ export function receiveModern(
   try {
     const headers = checkedHeaders(request, message);
     const responder = new ModernResponder(response, terms);
-    const how = { prefer: preferOf(request), projects, headers, session: sessionOf(request) };
+    const how = { sender, prefer: preferOf(request), projects, headers, session: sessionOf(request) };
     const caller = gateway.receive(message, responder, how);
     // A client that closes the connection before the response cancels its request.
     if (!response.writableEnded) response.on('close', () => caller.leave());
   } catch (thrown) {
     const error = asSwitchboardError(thrown);
     const rpc = toRpcError(error, 'modern');
-    writeJson(response, [errorMessage(idBytes(message), rpc)], undefined, error.kind.http);
+    writeJson(response, [errorMessage(idBytes(message), rpc)], retryHeaders(error), error.kind.http);
   }
 }
 
@@ -59,10 +59,10 @@ function checkedHeaders({ headers }: IncomingMessage, message: Message): Incomin
 }
 
 /** False if the request does not end a client. */
-export function forgetsClient(gateway: ModernGateway, { request, projects }: Exchange): boolean {
+export function forgetsClient(gateway: ModernGateway, { request, sender, projects }: Exchange): boolean {
   const session = sessionOf(request);
   if (session === undefined || request.headers['mcp-session-id'] !== undefined) return false;
-  gateway.forget(session, projects);
+  gateway.forget(session, sender.principal, projects);
   return true;
 }
 

@@ -1,3 +1,4 @@
+import type { Principal } from '../../identity/principal.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Client } from '../../upstreams/request.ts';
 import { nameOf } from '../legacy/greeting.ts';
@@ -5,20 +6,30 @@ import { nameOf } from '../legacy/greeting.ts';
 /** A modern client that gave a name, so that servers keep its state between requests. */
 export interface KnownClient extends Client {
   readonly key: string;
+  readonly principal: Principal;
   lastSeen: number;
   inFlight: number;
 }
 
+/** The same name means another client if another principal gives it. */
+export function ownedName({ kind, id }: Principal, name: string): string {
+  return kind === 'local' ? name : `${id}\n\n${name}`;
+}
+
+interface KnownClientLimits {
+  maxSessions: number;
+  maxSessionsPerPrincipal: number;
+  sessionIdleMs: number;
+}
+
 /** Clients that give a name in the header X-Switchboard-Session. They expire when idle. */
 export class KnownClients {
-  private readonly limit: number;
-  private readonly idleMs: number;
+  private readonly limits: KnownClientLimits;
   private readonly forget: (client: KnownClient) => void;
   private readonly byKey = new Map<string, KnownClient>();
 
-  constructor(limit: number, idleMs: number, forget: (client: KnownClient) => void) {
-    this.limit = limit;
-    this.idleMs = idleMs;
+  constructor(limits: KnownClientLimits, forget: (client: KnownClient) => void) {
+    this.limits = limits;
     this.forget = forget;
   }
 
@@ -26,14 +37,17 @@ export class KnownClients {
     return this.byKey.size;
   }
 
-  get(key: string): KnownClient {
-    const known = this.byKey.get(key) ?? { era: 'modern', key, lastSeen: 0, inFlight: 0 };
+  get(key: string, principal: Principal): KnownClient {
+    const known = this.byKey.get(key) ?? this.create(key, principal);
     known.lastSeen = Date.now();
     // Keeps the map ordered by last use.
     this.byKey.delete(key);
     this.byKey.set(key, known);
-    if (this.byKey.size > this.limit) this.makeRoom();
     return known;
+  }
+
+  endOf(principal: Principal): void {
+    for (const client of [...this.byKey.values()]) if (client.principal === principal) this.drop(client);
   }
 
   /** False if the name is unknown. */
@@ -45,7 +59,7 @@ export class KnownClients {
 
   sweep(now: number): void {
     for (const client of this.byKey.values()) {
-      if (client.inFlight === 0 && now - client.lastSeen > this.idleMs) this.drop(client);
+      if (client.inFlight === 0 && now - client.lastSeen > this.limits.sessionIdleMs) this.drop(client);
     }
   }
 
@@ -53,9 +67,22 @@ export class KnownClients {
     for (const client of [...this.byKey.values()]) this.drop(client);
   }
 
-  private makeRoom(): void {
+  private create(key: string, principal: Principal): KnownClient {
+    const { maxSessions, maxSessionsPerPrincipal } = this.limits;
+    if (this.byKey.size >= maxSessions) this.makeRoom(() => true);
+    const isOwn = (client: KnownClient) => client.principal === principal;
+    if (
+      principal.kind !== 'local' &&
+      [...this.byKey.values()].filter(isOwn).length >= maxSessionsPerPrincipal
+    )
+      this.makeRoom(isOwn);
+    return { era: 'modern', key, principal, lastSeen: 0, inFlight: 0 };
+  }
+
+  /** Drops the client that was idle for longest. */
+  private makeRoom(mayGo: (client: KnownClient) => boolean): void {
     for (const client of this.byKey.values()) {
-      if (client.inFlight > 0) continue;
+      if (client.inFlight > 0 || !mayGo(client)) continue;
       this.drop(client);
       return;
     }

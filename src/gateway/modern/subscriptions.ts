@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
+import type { Principal } from '../../identity/principal.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { resultMessage } from '../../protocol/jsonrpc.ts';
 import { bytesAt, idBytes, type Message } from '../../protocol/message.ts';
@@ -7,6 +8,7 @@ import { type Edit, splice } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
+import { type Authorizer, authorizeResource } from '../authorize.ts';
 import type { Incoming } from '../caller.ts';
 import { allWithin } from '../discovery.ts';
 import type { InFlight, Responder } from '../responder.ts';
@@ -38,24 +40,36 @@ export class Listener implements Subscriber, InFlight {
   readonly capabilities: object;
   readonly subscriptions = new Map<string, Subscription>();
   private readonly incoming: Incoming;
+  private readonly services: Authorizer;
   private readonly filter: ListenFilter;
   private readonly self: Identity;
   private readonly ended: (listener: Listener) => void;
   private honoured: Record<string, true | string[]> | undefined;
   isClosed = false;
 
-  constructor(scope: Scope, incoming: Incoming, self: Identity, ended: (listener: Listener) => void) {
+  constructor(
+    scope: Scope,
+    incoming: Incoming,
+    services: Authorizer,
+    self: Identity,
+    ended: (listener: Listener) => void,
+  ) {
     const { caller } = incoming;
     this.scope = scope;
     // A named client subscribes at the replicas that its calls go to.
     this.identity = caller.identity === caller ? this : caller.identity;
     this.incoming = incoming;
+    this.services = services;
     this.id = incoming.message.id!;
     this.responder = incoming.responder;
     this.capabilities = incoming.caller.facts.capabilities;
     this.filter = readFilter(incoming.message);
     this.self = self;
     this.ended = ended;
+  }
+
+  get principal(): Principal {
+    return this.incoming.caller.principal;
   }
 
   /** Subscribes first, and then acknowledges the subscriptions that succeeded. */
@@ -113,6 +127,7 @@ export class Listener implements Subscriber, InFlight {
     const honoured: string[] = [];
     const subscribed = uris.map(async (uri) => {
       try {
+        authorizeResource(this.scope, this.incoming, uri, this.services);
         await subscribeTo(this.scope, this, uri);
         honoured.push(uri);
       } catch {

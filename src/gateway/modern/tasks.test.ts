@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { publicTaskId, requireTasks, supportsTasks, taskOf } from './tasks.ts';
+import { localUser, Principal } from '../../identity/principal.ts';
+import { requireTasks, supportsTasks, TaskIds } from './tasks.ts';
+
+const ids = new TaskIds(Buffer.from('key'));
+const local = localUser();
+const { permissions } = local;
+const ci = new Principal('key', 'ci', 'ci', permissions);
+const other = new Principal('key', 'other', 'other', permissions);
 
 describe('the id of a task', () => {
   it('contains the replica and its own id', () => {
@@ -12,15 +19,27 @@ describe('the id of a task', () => {
     });
     fc.assert(
       fc.property(addresses, (address) => {
-        expect(taskOf(publicTaskId(address))).toEqual(address);
+        for (const owner of [local, ci]) expect(ids.read(ids.issue(address, owner), owner)).toEqual(address);
       }),
     );
   });
 
   it('has only one spelling', () => {
-    const id = publicTaskId({ project: 'lab', server: 'lab', number: 1, own: '1' });
-    for (const other of [`${id}=`, `${id} `, `${id}A`, id.replace('sb-task.', 'SB-task.'), id.slice(0, -1)])
-      expect(taskOf(other)).toBeUndefined();
+    for (const owner of [local, ci]) {
+      const id = ids.issue({ project: 'lab', server: 'lab', number: 1, own: '1' }, owner);
+      const spellings = [`${id}=`, `${id} `, `${id}A`, id.replace('sb-task.', 'SB-task.'), id.slice(0, -1)];
+      for (const spelling of [...spellings, `${id}.`, `${id}.x`])
+        expect(ids.read(spelling, owner)).toBeUndefined();
+    }
+  });
+
+  it('is unknown to all but its owner', () => {
+    const address = { project: 'lab', server: 'lab', number: 1, own: '1' };
+    const id = ids.issue(address, ci);
+    expect(ids.read(id, other)).toBeUndefined();
+    expect(ids.read(id, local)).toBeUndefined();
+    expect(ids.read(ids.issue(address, local), ci)).toBeUndefined();
+    expect(new TaskIds(Buffer.from('forged')).read(id, ci)).toBeUndefined();
   });
 
   it('is invalid if its parts are', () => {
@@ -32,7 +51,7 @@ describe('the id of a task', () => {
     );
     fc.assert(
       fc.property(parts, (list) => {
-        const task = taskOf(`sb-task.${Buffer.from(JSON.stringify(list)).toString('base64url')}`);
+        const task = ids.read(`sb-task.${Buffer.from(JSON.stringify(list)).toString('base64url')}`, local);
         if (task === undefined) return;
         expect(task).toEqual({
           project: expect.any(String),

@@ -1,0 +1,59 @@
+import type { AccessControl } from '../identity/access-control.ts';
+import type { Group } from '../upstreams/group.ts';
+import type { Incoming } from './caller.ts';
+import { itemOf } from './items.ts';
+import { resolve, type Target } from './resolve.ts';
+import type { Scope } from './scope.ts';
+
+export interface Authorizer {
+  readonly access: AccessControl;
+}
+
+/** Throws if the caller may not use the target. Tools and prompts that it may not use are not in the catalog of its scope. */
+export function authorize(
+  scope: Scope,
+  incoming: Incoming,
+  { route, kind }: Target,
+  group: Group,
+  { access }: Authorizer,
+): void {
+  const { caller, address, message } = incoming;
+  const { principal } = caller;
+  if (principal.permissions.isUnrestricted) return;
+  if (kind === 'tools' || kind === 'prompts') {
+    access.authorize({ principal, address }, 'call', group.project, route.own);
+    return;
+  }
+  const item = { ...itemOf(group, kind, route.own), revealsAll: message.method === 'completion/complete' };
+  access.authorizeItem({ principal, address }, group.project, item, () => scope.explainUnknown(message));
+}
+
+/** Throws if the caller may not read the resource. A resource that does not exist is left to others. */
+export function authorizeResource(scope: Scope, incoming: Incoming, uri: string, services: Authorizer): void {
+  if (incoming.caller.principal.permissions.isUnrestricted) return;
+  const route = scope.catalog.resource(uri);
+  const group = route && scope.group(route.group);
+  if (route === undefined || group === undefined) return;
+  authorize(scope, incoming, { route, kind: 'resources', edits: [] }, group, services);
+}
+
+/** Throws if the caller may call nothing of the group, for requests about what an earlier call began. */
+export function authorizeGroup({ caller, address }: Incoming, group: Group, { access }: Authorizer): void {
+  const { principal } = caller;
+  if (principal.permissions.isUnrestricted) return;
+  access.authorize({ principal, address }, 'call', group.project, group.name);
+}
+
+/** Throws if what the request names exists, but is hidden from the caller. */
+export function authorizeHidden(scope: Scope, incoming: Incoming, { access }: Authorizer): void {
+  const { caller, address, message } = incoming;
+  const { full } = scope;
+  if (full === undefined) return;
+  const hidden = resolve(full.catalog, message);
+  const group = hidden && full.group(hidden.route.group);
+  if (hidden === undefined || group === undefined) return;
+  const item = itemOf(group, hidden.kind, hidden.route.own);
+  access.authorizeItem({ principal: caller.principal, address }, group.project, item, () =>
+    scope.explainUnknown(message),
+  );
+}

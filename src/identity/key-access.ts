@@ -1,0 +1,99 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { SwitchboardError } from '../errors.ts';
+import { type Access, bearerOf, isSameText } from './access.ts';
+import { isDirectAndLocal, type TrustedProxies } from './client-address.ts';
+import { KEY_PREFIX, keyIdOf } from './keys.ts';
+import { LocalUsers } from './local-users.ts';
+import type { Policy } from './policy.ts';
+import { localUser, type Principal, type Sender } from './principal.ts';
+
+/** A request without a valid credential, for the audit log. */
+export interface RefusedCredential {
+  address: string | undefined;
+  reason: 'none' | 'unknown' | 'expired' | 'in the URL' | 'token from elsewhere';
+  /** The public id of the key, if it has one. */
+  key: string | undefined;
+}
+
+interface Verified {
+  readonly bearer: string;
+  readonly epoch: number;
+  readonly sender: Sender;
+  readonly secret: string;
+}
+
+interface KeyAccessOptions {
+  policy: Policy;
+  /** Of this machine: makes its bearer the local user, so that nobody is locked out. */
+  token: string | undefined;
+  proxies: TrustedProxies;
+  refused(refusal: RefusedCredential): void;
+}
+
+/** With authentication: every request carries a key, or the token from this machine. */
+export class KeyAccess implements Access {
+  readonly tellsUsers = true;
+  readonly vouches = true;
+  private readonly options: KeyAccessOptions;
+  private readonly local: Principal = localUser();
+  private readonly users = new LocalUsers();
+  /** The credential of the latest request on each connection, so that the next one needs no hash. */
+  private readonly verified = new WeakMap<Socket, Verified>();
+
+  constructor(options: KeyAccessOptions) {
+    this.options = options;
+  }
+
+  identify(request: IncomingMessage): Sender {
+    const { policy, proxies } = this.options;
+    const bearer = bearerOf(request);
+    const known = this.verified.get(request.socket);
+    const isKnown =
+      known !== undefined &&
+      bearer !== undefined &&
+      known.epoch === policy.epoch &&
+      isSameText(known.bearer, bearer);
+    if (request.url?.includes(KEY_PREFIX)) throw this.refuse(request, 'in the URL', request.url);
+    if (!isKnown) return this.verify(request, bearer);
+    policy.used(known.secret, Date.now());
+    const address = proxies.clientOf(request);
+    return address === known.sender.address ? known.sender : { ...known.sender, address };
+  }
+
+  /** Of own processes, when most connections are taken. */
+  ask(socket: Socket): boolean | Promise<boolean> {
+    return this.users.ask(socket);
+  }
+
+  private verify(request: IncomingMessage, bearer: string | undefined): Sender {
+    const { policy, token, proxies } = this.options;
+    if (bearer === undefined) throw this.refuse(request, 'none');
+    if (token !== undefined && isSameText(bearer, token)) {
+      if (!isDirectAndLocal(request)) throw this.refuse(request, 'token from elsewhere');
+      return { principal: this.local, address: proxies.clientOf(request) };
+    }
+    const found = policy.authenticate(bearer);
+    if (typeof found === 'string') throw this.refuse(request, found, bearer);
+    const sender = { principal: found.principal, address: proxies.clientOf(request) };
+    const { secretId: secret } = found;
+    policy.used(secret, Date.now());
+    this.verified.set(request.socket, { bearer, epoch: policy.epoch, sender, secret });
+    return sender;
+  }
+
+  private refuse(request: IncomingMessage, reason: RefusedCredential['reason'], text = ''): SwitchboardError {
+    const address = this.options.proxies.clientOf(request);
+    this.options.refused({ address, reason, key: keyIdOf(text) });
+    return new SwitchboardError('unauthorized', messages[reason]);
+  }
+}
+
+const howTo = 'Send "Authorization: Bearer <key>" with a key that "switchboard key add" made.';
+const messages: Record<RefusedCredential['reason'], string> = {
+  none: `This Switchboard requires a key. ${howTo}`,
+  unknown: `The key is unknown or was revoked. ${howTo}`,
+  expired: `The key has expired. ${howTo}`,
+  'in the URL': `A key must not be in the URL, which logs keep: replace that key. ${howTo}`,
+  'token from elsewhere': `The token is valid only on the machine of Switchboard, without a proxy. ${howTo}`,
+};
