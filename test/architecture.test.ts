@@ -50,7 +50,7 @@ const rules: Rule[] = [
   ),
   only(
     'store',
-    ['errors', 'private-files', 'config'],
+    ['errors', 'private-files', 'config', 'identity'],
     'what is kept does not know who keeps it, nor what it is for',
   ),
   only(

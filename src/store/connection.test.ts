@@ -5,7 +5,7 @@ import { administer, connectTo, freshDatabase } from '../../test/helpers/databas
 import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
 import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
 import { addressOf, CONNECT_TIMEOUT_MS } from './client.ts';
-import { Database } from './database.ts';
+import { Connections } from './connections.ts';
 import { NotificationListener } from './listener.ts';
 import type { Store } from './store.ts';
 
@@ -159,7 +159,7 @@ describe('when the database becomes unavailable', () => {
 it('a slow statement does not make the database look unavailable', async () => {
   await using fresh = await freshDatabase();
   let suspicions = 0;
-  const database = new Database(addressOf(fresh.url), {
+  const database = new Connections(addressOf(fresh.url), {
     outage: () => undefined,
     suspected: () => suspicions++,
   });
@@ -178,7 +178,7 @@ it('a slow statement does not make the database look unavailable', async () => {
 it('a query may wait for a free connection longer than the connect timeout', async () => {
   await using fresh = await freshDatabase();
   let suspicions = 0;
-  const database = new Database(addressOf(fresh.url), {
+  const database = new Connections(addressOf(fresh.url), {
     outage: () => undefined,
     suspected: () => suspicions++,
   });

@@ -21,7 +21,22 @@ function parseCursor(cursor: string): { time: string; id: string } {
     Buffer.from(cursor, 'base64url').toString(),
   );
   if (found !== null && !Number.isNaN(Date.parse(found[1]!))) return { time: found[1]!, id: found[2]! };
-  throw new SwitchboardError('invalid_input', 'The cursor is invalid.', {
+  throw invalidCursor();
+}
+
+/** For rows that are sorted by a number. */
+export function numberCursor(number: number): string {
+  return Buffer.from(String(number)).toString('base64url');
+}
+
+export function parseNumberCursor(cursor: string): number {
+  const text = Buffer.from(cursor, 'base64url').toString();
+  if (!/^\d{1,15}$/.test(text)) throw invalidCursor();
+  return Number(text);
+}
+
+function invalidCursor(): SwitchboardError {
+  return new SwitchboardError('invalid_input', 'The cursor is invalid.', {
     data: { problems: [{ path: 'cursor', message: 'Use next_cursor of a page, or omit it.' }] },
   });
 }

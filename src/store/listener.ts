@@ -9,8 +9,8 @@ const HEARTBEAT_MS = 15_000;
 const HEARTBEAT_TIMEOUT_MS = 5_000;
 
 interface ListenerEvents {
-  /** Undefined if any project may have changed. */
-  changed(projectId: string | undefined): void;
+  /** The id of a project, or `access`; undefined if anything may have changed. */
+  changed(what: string | undefined): void;
   connectionChanged(isConnected: boolean, reason: string | undefined): void;
   /** The connection timed out, so others to the same database may hang too. */
   silent(): void;

@@ -8,6 +8,7 @@ import { sql as agentRuns } from './migrations/0004-agent-runs.ts';
 import { sql as transport } from './migrations/0005-transport.ts';
 import { sql as names } from './migrations/0006-names.ts';
 import { sql as formerNames } from './migrations/0007-former-names.ts';
+import { sql as access } from './migrations/0008-access.ts';
 
 /** Unlikely to be used by other programs. */
 const LOCK = 7_400_001;
@@ -30,6 +31,7 @@ export const migrations: readonly Migration[] = (
     ['transport', transport],
     ['names', names],
     ['former-names', formerNames],
+    ['access', access],
   ] as const
 ).map(([name, sql], index) => ({
   number: index + 1,

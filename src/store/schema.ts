@@ -44,6 +44,7 @@ interface AgentRuns {
   input: Json | null;
   model: string;
   output: Json | null;
+  principal_id: string | null;
   project_id: string;
   seen_at: Generated<Timestamp>;
   started_at: Generated<Timestamp>;
@@ -68,6 +69,8 @@ interface AgentRunToolCalls {
   method: string;
   output: Json | null;
   output_bytes: Generated<number>;
+  principal_id: string | null;
+  principal_name: string | null;
   project_id: string;
   replica: number | null;
   run_id: string | null;
@@ -103,10 +106,84 @@ interface AgentWorkspaces {
   version: Generated<number>;
 }
 
+interface AuditAnchor {
+  hash: Buffer;
+  is_only: Generated<boolean>;
+  seq: number;
+}
+
+interface AuditHead {
+  hash: Buffer;
+  is_only: Generated<boolean>;
+  seq: number;
+}
+
+interface AuditLog {
+  action: string;
+  actor_id: string;
+  actor_kind: 'local' | 'key' | 'person' | 'system';
+  actor_name: string;
+  address: string | null;
+  after: Json | null;
+  at: Timestamp;
+  before: Json | null;
+  count: Generated<number>;
+  hash: Buffer;
+  outcome: 'done' | 'denied' | 'refused';
+  previous: Buffer;
+  project_id: string | null;
+  project_name: string | null;
+  rule_id: string | null;
+  seq: number;
+  subject: string | null;
+}
+
 interface FormerNames {
   changed_at: Generated<Timestamp>;
   names: string;
   project_id: string | null;
+}
+
+interface Grants {
+  created_at: Generated<Timestamp>;
+  group_id: string | null;
+  id: Generated<string>;
+  principal_id: string | null;
+  project_id: string | null;
+  role: 'viewer' | 'caller' | 'operator' | 'owner' | 'admin';
+}
+
+interface GroupMembers {
+  group_id: string;
+  principal_id: string;
+}
+
+interface Groups {
+  created_at: Generated<Timestamp>;
+  description: Generated<string>;
+  id: Generated<string>;
+  name: string;
+}
+
+interface Keys {
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp | null;
+  hash: Buffer;
+  id: string;
+  last_used_at: Timestamp | null;
+  principal_id: string;
+}
+
+interface Limits {
+  concurrent: number | null;
+  created_at: Generated<Timestamp>;
+  id: string;
+  is_shared: Generated<boolean>;
+  per_minute: number | null;
+  principal_id: string | null;
+  project_id: string | null;
+  server: string | null;
+  tool: string | null;
 }
 
 interface Migrations {
@@ -114,6 +191,15 @@ interface Migrations {
   checksum: string;
   name: string;
   number: number;
+}
+
+interface Principals {
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp | null;
+  id: Generated<string>;
+  kind: 'key' | 'person';
+  name: string;
+  project_id: string | null;
 }
 
 interface Products {
@@ -151,6 +237,22 @@ interface Projects {
   retention_days: Generated<number | null>;
   updated_at: Generated<Timestamp>;
   version: Generated<number>;
+}
+
+interface Rules {
+  created_at: Generated<Timestamp>;
+  destructive: boolean | null;
+  effect: 'allow' | 'deny';
+  id: string;
+  item_kind: 'tool' | 'prompt' | 'resource' | null;
+  name: Generated<string>;
+  project_id: string | null;
+  read_only: boolean | null;
+  server: Generated<string>;
+  subject_group: string | null;
+  subject_kind: 'everyone' | 'role' | 'group' | 'principal';
+  subject_principal: string | null;
+  subject_role: 'viewer' | 'caller' | 'operator' | 'owner' | 'admin' | null;
 }
 
 interface Secrets {
@@ -191,11 +293,21 @@ export interface DB {
   agent_run_tool_calls: AgentRunToolCalls;
   agent_runs: AgentRuns;
   agent_workspaces: AgentWorkspaces;
+  audit_anchor: AuditAnchor;
+  audit_head: AuditHead;
+  audit_log: AuditLog;
   former_names: FormerNames;
+  grants: Grants;
+  group_members: GroupMembers;
+  groups: Groups;
+  keys: Keys;
+  limits: Limits;
   migrations: Migrations;
+  principals: Principals;
   products: Products;
   project_mcp_servers: ProjectMcpServers;
   projects: Projects;
+  rules: Rules;
   secrets: Secrets;
   server_offers: ServerOffers;
   sessions: Sessions;

@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
-import { CallTable } from './calls.ts';
+import type { AccessTable } from './access.ts';
+import type { Actor } from './audit/append.ts';
+import type { AuditTable } from './audit.ts';
+import type { CallTable } from './calls.ts';
 import { addressOf, type DatabaseAddress, endClient, newClient } from './client.ts';
-import { Credentials, type MoveCredentials } from './credentials.ts';
+import { Connections } from './connections.ts';
+import type { MoveCredentials } from './credentials.ts';
 import { Database } from './database.ts';
 import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from './embedded.ts';
 import { isUnavailable, reasonOf } from './failure.ts';
@@ -10,16 +14,20 @@ import { HostLock } from './host-lock.ts';
 import { type Keyring, openKeyring } from './keyring.ts';
 import { NotificationListener } from './listener.ts';
 import { migrate } from './migrate.ts';
-import { ProductTable } from './products.ts';
-import { ProjectTable } from './projects.ts';
+import type { ProductTable } from './products.ts';
+import type { ProjectTable } from './projects.ts';
 import { FormerNamesTable, OfferTable, SessionTable } from './restart-state.ts';
-import { RunTable } from './runs.ts';
-import { SecretTable } from './secrets.ts';
-import { ServerTable } from './servers.ts';
-import { WorkspaceTable } from './workspaces.ts';
+import type { RunTable } from './runs.ts';
+import type { SecretTable } from './secrets.ts';
+import type { ServerTable } from './servers.ts';
+import { Tables } from './tables.ts';
+import type { WorkspaceTable } from './workspaces.ts';
 
 const PATIENCE_MS = 30_000;
 const RETRY_MS = 500;
+const AUDIT_DAYS = 365;
+/** A notification about something else is the id of a project. */
+const ACCESS = 'access';
 
 export interface StoreOptions extends EmbeddedOptions {
   /** postgres://…; undefined for the embedded PostgreSQL in `home`. */
@@ -28,6 +36,8 @@ export interface StoreOptions extends EmbeddedOptions {
   secretKey: string | undefined;
   /** Moves credentials of servers to secrets; undefined leaves them in place. */
   moveCredentials?: MoveCredentials;
+  /** How long entries of the audit log are kept; a year by default. */
+  auditDays?: number;
   events: EmbeddedOptions['events'] & {
     /** `reason`: why the database is unavailable. */
     connectionChanged(isConnected: boolean, reason: string | undefined): void;
@@ -62,18 +72,23 @@ export class Store {
   readonly hosted: WorkspaceTable;
   readonly products: ProductTable;
   readonly secrets: SecretTable;
+  readonly access: AccessTable;
+  readonly audit: AuditTable;
   readonly calls: CallTable;
   readonly runs: RunTable;
   readonly offers: OfferTable;
   readonly sessions: SessionTable;
   readonly formerNames: FormerNamesTable;
   private readonly address: DatabaseAddress;
+  private readonly keyring: Keyring;
   private readonly embedded: EmbeddedPostgres | undefined;
-  private readonly warn: (message: string) => void;
+  private readonly options: StoreOptions;
   private readonly listener: NotificationListener;
+  private readonly connections: Connections;
   private readonly database: Database;
-  private readonly credentials: Credentials;
+  private readonly tables: Tables;
   private readonly subscribers = new Set<(projectId: string | undefined) => void>();
+  private readonly accessSubscribers = new Set<() => void>();
   private readonly locks = new Set<HostLock>();
 
   /** Use `openStore`. */
@@ -81,30 +96,32 @@ export class Store {
     address: DatabaseAddress,
     keyring: Keyring,
     embedded: EmbeddedPostgres | undefined,
-    { events, moveCredentials }: StoreOptions,
+    options: StoreOptions,
   ) {
     this.address = address;
+    this.keyring = keyring;
     this.embedded = embedded;
-    this.warn = events.warned;
+    this.options = options;
     this.listener = new NotificationListener(address, {
-      changed: (projectId) => {
-        for (const notify of this.subscribers) notify(projectId);
-      },
-      connectionChanged: events.connectionChanged,
-      silent: () => this.database.cut(),
+      changed: (what) => this.notify(what),
+      connectionChanged: options.events.connectionChanged,
+      silent: () => this.connections.cut(),
     });
-    this.database = new Database(address, {
+    this.connections = new Connections(address, {
       outage: () => this.listener.outage,
       suspected: () => void this.listener.check(),
     });
-    this.projects = new ProjectTable(this.database);
-    this.secrets = new SecretTable(this.database, keyring);
-    this.credentials = new Credentials(this.secrets, moveCredentials);
-    this.servers = new ServerTable(this.database, this.credentials);
-    this.hosted = new WorkspaceTable(this.database, this.credentials);
-    this.products = new ProductTable(this.database, this.credentials);
-    this.calls = new CallTable(this.database);
-    this.runs = new RunTable(this.database);
+    this.database = new Database(this.connections);
+    this.tables = this.tablesOf(this.database);
+    this.projects = this.tables.projects;
+    this.servers = this.tables.servers;
+    this.hosted = this.tables.hosted;
+    this.products = this.tables.products;
+    this.secrets = this.tables.secrets;
+    this.access = this.tables.access;
+    this.audit = this.tables.audit;
+    this.calls = this.tables.calls;
+    this.runs = this.tables.runs;
     this.offers = new OfferTable(this.database);
     this.sessions = new SessionTable(this.database);
     this.formerNames = new FormerNamesTable(this.database);
@@ -113,16 +130,22 @@ export class Store {
   async start(): Promise<void> {
     await this.listener.start();
     try {
-      await this.secrets.warnOfMissingKeys(this.warn);
-      await this.credentials.moveStored(this.database, this.warn);
+      const { warned } = this.options.events;
+      await this.secrets.warnOfMissingKeys(warned);
+      await this.tables.credentials.moveStored(this.database, warned);
     } catch (error) {
-      await Promise.all([this.listener.close(), this.database.close()]);
+      await Promise.all([this.listener.close(), this.connections.close()]);
       throw error;
     }
   }
 
   get isConnected(): boolean {
     return this.listener.outage === undefined;
+  }
+
+  /** The tables as somebody else than Switchboard itself uses them: the audit log names them. */
+  by(actor: Actor): Tables {
+    return this.tablesOf(this.database.by(actor));
   }
 
   /**
@@ -132,6 +155,12 @@ export class Store {
   subscribe(notify: (projectId: string | undefined) => void): () => void {
     this.subscribers.add(notify);
     return () => this.subscribers.delete(notify);
+  }
+
+  /** Notifies of committed changes of access by any process, and if some may have been missed. */
+  subscribeAccess(notify: () => void): () => void {
+    this.accessSubscribers.add(notify);
+    return () => this.accessSubscribers.delete(notify);
   }
 
   /**
@@ -145,9 +174,9 @@ export class Store {
     return () => void lock.release().then(() => this.locks.delete(lock));
   }
 
-  /** Deletes calls and runs past their project's retention, and old restart state. Returns the number of rows. */
+  /** Deletes calls and runs past their project's retention, old audit entries and restart state. Returns the number of rows. */
   async deleteExpired(): Promise<number> {
-    let deleted = 0;
+    let deleted = await this.audit.deleteExpired(this.options.auditDays ?? AUDIT_DAYS);
     for (const table of [this.calls, this.runs, this.offers, this.sessions, this.formerNames]) {
       deleted += await table.deleteExpired();
     }
@@ -156,9 +185,19 @@ export class Store {
 
   async close(): Promise<void> {
     this.subscribers.clear();
+    this.accessSubscribers.clear();
     const released = [...this.locks].map((lock) => lock.release());
-    await Promise.all([...released, this.listener.close(), this.database.close()]);
+    await Promise.all([...released, this.listener.close(), this.connections.close()]);
     await this.embedded?.stop();
+  }
+
+  private tablesOf(database: Database): Tables {
+    return new Tables(database, this.keyring, this.options.moveCredentials);
+  }
+
+  private notify(what: string | undefined): void {
+    if (what !== ACCESS) for (const notify of this.subscribers) notify(what);
+    if (what === ACCESS || what === undefined) for (const notify of this.accessSubscribers) notify();
   }
 }
 

@@ -5,6 +5,8 @@ import { Cli, RawExpressionNode } from 'kysely-codegen';
 
 const biomeProgram = join(import.meta.dirname, '../../node_modules/.bin/biome');
 
+const role = "'viewer' | 'caller' | 'operator' | 'owner' | 'admin'";
+
 /** The columns hold narrower types than the database knows. */
 const narrower = Object.entries({
   'kb.projects.names': "Generated<'model-safe' | 'as-is'>",
@@ -22,6 +24,14 @@ const narrower = Object.entries({
   'kb.agent_runs.status': "'running' | 'completed' | 'failed' | 'cancelled'",
   'kb.agent_run_messages.role': "'user' | 'assistant'",
   'kb.agent_run_tool_calls.status': "'ok' | 'tool_error' | 'error' | 'timeout' | 'cancelled'",
+  'kb.principals.kind': "'key' | 'person'",
+  'kb.grants.role': role,
+  'kb.rules.effect': "'allow' | 'deny'",
+  'kb.rules.subject_kind': "'everyone' | 'role' | 'group' | 'principal'",
+  'kb.rules.subject_role': role,
+  'kb.rules.item_kind': "'tool' | 'prompt' | 'resource'",
+  'kb.audit_log.actor_kind': "'local' | 'key' | 'person' | 'system'",
+  'kb.audit_log.outcome': "'done' | 'denied' | 'refused'",
 }).map(([column, type]) => [column, new RawExpressionNode(type)] as const);
 
 /** In the format of src/store/schema.ts. */
