@@ -51,6 +51,7 @@ export function judge(results: Results): Verdict[] {
       1.5,
       ratio(inLargestList('modern'), 'switchboard-modern-http', 'direct-modern'),
     ),
+    ratioAtMost('cost of a key, 200 B', 1.02, ratio(small, 'switchboard-key', 'switchboard-stdio')),
     ratioAtMost(
       'cost of call records, 200 B',
       1.05,

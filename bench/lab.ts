@@ -1,6 +1,6 @@
 /** Starts the variants: the server itself, Switchboard in front of it, and other gateways from npm. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Era } from './eras.ts';
@@ -116,7 +116,21 @@ export class Lab {
     const url = await listeningUrl(child);
     // Its PostgreSQL counts as a server behind it.
     this.#placement.moveToOther(descendants(pidOf(child)));
-    return this.#running(name, client, child, new URL(url));
+    const credential = name === 'switchboard-key' ? await this.#addKey(name, url) : '';
+    return this.#running(name, client, child, new URL(url), credential);
+  }
+
+  /** Returns the header with a new key. */
+  async #addKey(name: OwnName, url: string): Promise<string> {
+    const token = readFileSync(join(this.#homeOf(name).SWITCHBOARD_HOME!, 'token'), 'utf8').trim();
+    const response = await fetch(new URL('/api/v1/keys', url), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'bench', project: 'default', role: 'caller' }),
+    });
+    if (response.status !== 201) throw new Error(`no key: ${await response.text()}`);
+    const { key } = (await response.json()) as { key: string };
+    return `Authorization: Bearer ${key}\r\n`;
   }
 
   /** Runs until stopAll(). */
@@ -146,11 +160,17 @@ export class Lab {
     return this.#running(name, protocol, child, new URL(`http://127.0.0.1:${port}/mcp`));
   }
 
-  #running(name: VariantName, protocol: Target['protocol'], child: ChildProcess, url: URL): Running {
+  #running(
+    name: VariantName,
+    protocol: Target['protocol'],
+    child: ChildProcess,
+    url: URL,
+    credential = '',
+  ): Running {
     return {
       name,
       pid: pidOf(child),
-      target: { variant: name, port: Number(url.port), path: url.pathname, protocol },
+      target: { variant: name, port: Number(url.port), path: url.pathname, protocol, credential },
       stop: () => this.#stop(child),
     };
   }

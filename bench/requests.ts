@@ -7,6 +7,8 @@ export interface Target {
   port: number;
   path: string;
   protocol: Era | 'mcp-hub';
+  /** The header with the credential, with its line end; empty if none is needed. */
+  credential: string;
 }
 
 /** `name` is the tool's name. */
@@ -47,18 +49,23 @@ export function modernRequest(target: Target, method: string, params: Params): R
   return rpcRequest(target, headers, method, { ...params, _meta: selfDescription });
 }
 
-export function postRequest({ port }: Target, path: string, body: string, extraHeaders = ''): string {
+export function postRequest(
+  { port, credential }: Target,
+  path: string,
+  body: string,
+  extraHeaders = '',
+): string {
   return (
     `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n` +
-    `Accept: application/json, text/event-stream\r\n${extraHeaders}Content-Length: ${body.length}\r\n\r\n${body}`
+    `Accept: application/json, text/event-stream\r\n${credential}${extraHeaders}Content-Length: ${body.length}\r\n\r\n${body}`
   );
 }
 
 /** A request without a body; only the legacy era has them. */
 export function bareRequest(
-  { port, path }: Target,
+  { port, path, credential }: Target,
   method: 'GET' | 'DELETE',
   sessionHeaders: string,
 ): string {
-  return `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: text/event-stream\r\n${sessionHeaders}\r\n`;
+  return `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: text/event-stream\r\n${credential}${sessionHeaders}\r\n`;
 }

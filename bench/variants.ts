@@ -21,6 +21,8 @@ const acrossEras = {
 
 const arrangements = {
   ...acrossEras,
+  // With authentication: each request carries a key.
+  'switchboard-key': arranged('legacy', 'legacy', 'stdio', '--auth'),
   // Without call records.
   'switchboard-no-database': arranged('legacy', 'legacy', 'stdio', '--no-database'),
 };
@@ -45,6 +47,7 @@ export const callNames = [
   'direct',
   'switchboard-http',
   'switchboard-stdio',
+  'switchboard-key',
   'switchboard-no-database',
   ...peerNames,
 ] as const satisfies CurrentName[];
@@ -53,7 +56,11 @@ export const callNames = [
 export const variantNames: readonly VariantName[] = [
   'direct',
   'direct-modern',
-  ...eraNames.flatMap((name) => [name, beforeOf(name)]),
+  ...eraNames.flatMap((name) => [
+    name,
+    beforeOf(name),
+    ...(name === 'switchboard-stdio' ? (['switchboard-key'] as const) : []),
+  ]),
   'switchboard-no-database',
   ...peerNames,
 ];

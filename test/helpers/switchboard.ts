@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,9 +7,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestDatabase } from './database.ts';
 import { freePort } from './free-port.ts';
+import type { HttpProxy } from './http-proxy.ts';
 import { patienceMs } from './patience.ts';
 import { endPostgresIn, removeHome } from './postgres.ts';
 import { fixtureProgram, mainEnvironment, mainProgram } from './programs.ts';
+import { addKey, roleOfRun, startKeyAdder } from './with-key.ts';
 
 interface UpEvent {
   event: string;
@@ -51,7 +54,9 @@ export async function startSwitchboard(
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
   const home = options.home ?? options.env?.SWITCHBOARD_HOME ?? folder;
   const configPath = join(folder, 'mcp.json');
-  await writeFile(configPath, configText(servers, settings));
+  const role = roleOfRun();
+  const authentication = role === undefined ? {} : { auth: true };
+  await writeFile(configPath, configText(servers, { ...authentication, ...settings }));
   const database = await openDatabase(options.database);
   const { openFiles } = options;
   const limit = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`];
@@ -97,7 +102,9 @@ export async function startSwitchboard(
       );
     });
   };
+  let keyAdder: HttpProxy | undefined;
   const end = async () => {
+    await keyAdder?.[Symbol.asyncDispose]();
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
     await exited;
     // In case it was killed.
@@ -114,16 +121,22 @@ export async function startSwitchboard(
     await stop();
     throw error;
   });
+  if (role !== undefined) {
+    const own = { baseUrl: String(listening.base_url), home };
+    keyAdder = await startKeyAdder(own.baseUrl, await addKey(own, { name: `run-${randomUUID()}`, role }));
+  }
+  const baseUrl = keyAdder?.origin ?? String(listening.base_url);
   return {
-    url: String(listening.url),
-    baseUrl: String(listening.base_url),
+    url: `${baseUrl}/mcp`,
+    baseUrl,
     configPath,
     home,
     databaseUrl: database.variable === 'none' ? undefined : database.variable,
     process: child,
     events,
     event,
-    configure: (...config) => writeFile(configPath, configText(...config)),
+    configure: (configured, changed, ...more) =>
+      writeFile(configPath, configText(configured, { ...authentication, ...changed }, ...more)),
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -135,9 +148,13 @@ function configText(mcpServers: object | undefined, settings: object = {}, more:
   return JSON.stringify({ mcpServers, switchboard, ...more });
 }
 
+function usualDatabase(): 'shared' | 'none' {
+  return roleOfRun() === undefined ? 'none' : 'shared';
+}
+
 /** Only a test run has a shared server; other programs get the user's default. */
 async function openDatabase(
-  choice: SwitchboardOptions['database'] = process.env.VITEST === undefined ? 'embedded' : 'none',
+  choice: SwitchboardOptions['database'] = process.env.VITEST === undefined ? 'embedded' : usualDatabase(),
 ): Promise<{ variable: string | undefined; fresh?: TestDatabase }> {
   if (choice === 'none') return { variable: 'none' };
   if (choice === 'embedded') return { variable: undefined };
