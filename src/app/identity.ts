@@ -8,6 +8,7 @@ import { Policy } from '../identity/policy.ts';
 import { PolicyRefresher } from '../identity/policy-refresher.ts';
 import type { Principal } from '../identity/principal.ts';
 import { Denials } from '../records/denials.ts';
+import type { Actor } from '../store/audit/append.ts';
 import type { Store } from '../store/store.ts';
 
 interface IdentitySettings {
@@ -81,23 +82,30 @@ export class Identity {
   private denied({ sender: { principal, address }, action, project, subject, rule }: Denial): void {
     const { kind, id, name } = principal;
     this.denials?.add({
-      ...{ actor: { kind, id, name, address }, outcome: 'denied', action, subject, rule: rule?.id },
+      ...{ actor: { kind, id, name, address }, outcome: 'denied', action, subject, ruleId: rule?.id },
       project: project && { id: project.id, name: project.name },
     });
   }
 
   private refused({ address, reason, key }: RefusedCredential): void {
     const known = key === undefined ? undefined : this.policy.ownerOf(key);
-    const actor = { kind: 'key', id: known?.id ?? '', name: known?.name ?? 'unknown', address };
+    const actor: Actor = { kind: 'key', id: known?.id ?? '', name: known?.name ?? 'unknown', address };
     const subject = key === undefined ? `credential: ${reason}` : `key ${key}: ${reason}`;
     this.denials?.add({
-      ...{ actor, outcome: 'refused', action: 'authenticate', project: undefined, subject, rule: undefined },
+      ...{
+        actor,
+        outcome: 'refused',
+        action: 'authenticate',
+        project: undefined,
+        subject,
+        ruleId: undefined,
+      },
     });
   }
 
   /** Lost if the database is away: it is only shown. */
   private async writeUses(): Promise<void> {
-    const uses = this.policy.takeUses();
+    const uses = this.policy.takeUses().map(({ id, at }) => ({ id, at: new Date(at) }));
     if (uses.length > 0) await this.store?.access.touchKeys(uses).catch(() => {});
   }
 }

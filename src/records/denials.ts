@@ -1,17 +1,17 @@
+import type { Actor } from '../store/audit/append.ts';
 import { BackgroundWriter } from './background-writer.ts';
 
 export interface NewDenial {
-  readonly actor: { kind: string; id: string; name: string; address: string | undefined };
+  readonly actor: Actor;
   readonly outcome: 'denied' | 'refused';
   readonly action: string;
   readonly project: { readonly id: string; readonly name: string } | undefined;
   readonly subject: string | undefined;
-  readonly rule: string | undefined;
+  readonly ruleId: string | undefined;
 }
 
 /** Equal denials within the time between two writes are one entry with a count. */
 export interface CountedDenial extends NewDenial {
-  readonly at: Date;
   count: number;
 }
 
@@ -34,7 +34,7 @@ export class Denials {
 
   add(denial: NewDenial): void {
     const subject = denial.subject?.slice(0, LONGEST_SUBJECT);
-    const { actor, outcome, action, project, rule } = denial;
+    const { actor, outcome, action, project, ruleId } = denial;
     const key = JSON.stringify([
       actor.kind,
       actor.id,
@@ -43,12 +43,12 @@ export class Denials {
       action,
       project?.id,
       subject,
-      rule,
+      ruleId,
     ]);
     const known = this.queued.get(key);
     if (known !== undefined) known.count++;
     else if (this.queued.size >= MAX_QUEUED) this.dropped++;
-    else this.queued.set(key, { ...denial, subject, at: new Date(), count: 1 });
+    else this.queued.set(key, { ...denial, subject, count: 1 });
     this.writer.schedule();
   }
 

@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
 import type { AccessTable } from './access.ts';
@@ -137,6 +138,11 @@ export class Store {
       await Promise.all([this.listener.close(), this.connections.close()]);
       throw error;
     }
+  }
+
+  /** A key for signatures, the same for all processes with the same secret key. */
+  deriveKey(purpose: string): Buffer {
+    return Buffer.from(hkdfSync('sha256', this.keyring.current().bytes, '', purpose, 32));
   }
 
   get isConnected(): boolean {
