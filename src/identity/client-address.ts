@@ -1,10 +1,17 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
 
 /** Longer chains are not followed. */
 const MAX_HOPS = 32;
-/** Each means that the request came through a proxy. */
-const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
+/** Each means that the request came through a proxy, like all that begin with `x-forwarded-`. */
+const forwardingHeaders = [
+  'forwarded',
+  'via',
+  'x-real-ip',
+  'x-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+];
 
 /** Addresses and ranges of proxies, whose forwarding headers are believed. */
 export class TrustedProxies {
@@ -23,11 +30,11 @@ export class TrustedProxies {
   }
 
   /** The address of the client: the last one in the chain that is no trusted proxy. */
-  clientOf({ socket, headers }: IncomingMessage): string | undefined {
+  clientOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string | undefined {
     const peer = plainAddress(socket.remoteAddress);
     if (this.isEmpty || peer === undefined || !this.has(peer)) return peer;
     let client = peer;
-    for (const hop of hopsOf(headers['x-forwarded-for'], headers.forwarded).slice(-MAX_HOPS).toReversed()) {
+    for (const hop of hopsOf(headers['x-forwarded-for'], headers.forwarded)) {
       const address = plainAddress(hop);
       if (address === undefined) return client;
       client = address;
@@ -42,25 +49,51 @@ export class TrustedProxies {
 }
 
 /** Whether the request comes from a process of this machine, and not through a proxy. */
-export function isDirectAndLocal({ socket, headers }: IncomingMessage): boolean {
+export function isDirectAndLocal({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): boolean {
   const { remoteAddress, localAddress } = socket;
   const peer = plainAddress(remoteAddress);
-  if (peer === undefined || forwardingHeaders.some((name) => headers[name] !== undefined)) return false;
+  if (peer === undefined || Object.keys(headers).some(tellsOfProxy)) return false;
   return peer === '::1' || peer.startsWith('127.') || peer === plainAddress(localAddress);
 }
 
-/** From the client to the last proxy. Only one of the headers is believed: a client may send the one that the proxy does not set. */
-function hopsOf(list: string | string[] | undefined, forwarded: string | undefined): string[] {
-  if (list !== undefined) return String(list).split(',');
-  if (forwarded === undefined) return [];
-  return forwarded.split(',').map((hop) => /(?:^|;)\s*for="?([^";]*)"?/i.exec(hop)?.[1] ?? '');
+function tellsOfProxy(header: string): boolean {
+  return header.startsWith('x-forwarded-') || forwardingHeaders.includes(header);
 }
 
-/** Without port, brackets, zone and IPv4 mapping; undefined if it is no address. */
+/**
+ * From the last proxy to the client. `X-Forwarded-For` is preferred, because most proxies set it and leave a `Forwarded` header of
+ * the client alone.
+ */
+function hopsOf(list: string | string[] | undefined, forwarded: string | undefined): string[] {
+  if (list !== undefined) return lastHops(String(list));
+  if (forwarded === undefined) return [];
+  return lastHops(forwarded).map((hop) => /(?:^|;)\s*for="?([^";]*)"?/i.exec(hop)?.[1] ?? '');
+}
+
+/** Does not split all of a long header. */
+function lastHops(list: string): string[] {
+  const hops: string[] = [];
+  for (let end = list.length; end > 0 && hops.length < MAX_HOPS; ) {
+    const start = list.lastIndexOf(',', end - 1);
+    hops.push(list.slice(start + 1, end));
+    end = start;
+  }
+  return hops;
+}
+
+/** Without port, brackets, zone and IPv4 mapping, spelled in one way; undefined if it is no address. */
 function plainAddress(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const trimmed = text.trim();
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(trimmed)?.[1] ?? /^([\d.]+):\d+$/.exec(trimmed)?.[1] ?? trimmed;
-  const address = bare.replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '');
-  return isIP(address) === 0 ? undefined : address;
+  const unmapped = withoutMapping(bare);
+  const family = isIP(unmapped);
+  if (family === 4) return unmapped;
+  if (family === 0) return undefined;
+  const { address } = new SocketAddress({ address: bare.replace(/%.*$/, ''), family: 'ipv6' });
+  return withoutMapping(address);
+}
+
+function withoutMapping(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
