@@ -14,6 +14,8 @@ export interface RunOfCall {
 
 export interface FinishedCall {
   project: Project;
+  /** Who sent it; undefined if Switchboard did. */
+  principal?: { readonly id: string; readonly name: string } | undefined;
   client: string;
   method: string;
   /** The server and its replica, or the group if none was picked. */
@@ -62,6 +64,7 @@ export function recordCall(
   const keeps = recorder.keepsPayloads(group.project);
   recorder.record({
     project: group.project,
+    principal: caller.principal,
     client: caller.facts.name,
     method: message.method,
     server: replica?.server ?? group.name,

@@ -15,8 +15,15 @@ function call(more: Partial<FinishedCall> = {}): FinishedCall {
 const asTheyAre = (_project: string, name: string) => name;
 
 it('restores every call, whatever differs between them', () => {
+  const [ci, cd] = [
+    { id: '1', name: 'ci' },
+    { id: '2', name: 'cd' },
+  ];
   const calls = [
     call(),
+    call({ principal: ci }),
+    call({ principal: cd }),
+    call({ principal: ci }),
     call({ own: 'other' }),
     call(),
     call({ server: 'bag' }),
@@ -30,15 +37,17 @@ it('restores every call, whatever differs between them', () => {
   const block = new CallBlock();
   calls.forEach((each, index) => void block.add(each, 1_000 + index));
   const plain = block.plain(asTheyAre);
-  expect(plain.kinds).toHaveLength(7);
+  expect(plain.kinds).toHaveLength(9);
   expect(recordsOf(plain)).toEqual(
-    calls.map(({ project, client, method, server, replica = null, own, outcome, isToolError }, index) => ({
-      id: expect.stringMatching(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/),
-      ...{ projectId: project.id, client, method, server, replica, tool: own },
-      status: outcome === 'cancelled' ? 'cancelled' : isToolError ? 'tool_error' : 'ok',
-      ...{ durationMs: 1.235, inputBytes: 10, outputBytes: 20, startedAt: new Date(998 + index) },
-      ...{ error: null, input: null, output: null },
-    })),
+    calls.map(
+      ({ project, principal, client, method, server, replica = null, own, outcome, isToolError }, index) => ({
+        id: expect.stringMatching(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/),
+        ...{ projectId: project.id, principal, client, method, server, replica, tool: own },
+        status: outcome === 'cancelled' ? 'cancelled' : isToolError ? 'tool_error' : 'ok',
+        ...{ durationMs: 1.235, inputBytes: 10, outputBytes: 20, startedAt: new Date(998 + index) },
+        ...{ error: null, input: null, output: null },
+      }),
+    ),
   );
 });
 

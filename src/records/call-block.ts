@@ -76,10 +76,10 @@ export class CallBlock {
     return this.kindsByTool.get(call.own)?.find((number) => isOfKind(call, this.kinds[number]!));
   }
 
-  private addKind({ project, client, method, server, replica, own }: FinishedCall): number {
+  private addKind({ project, principal, client, method, server, replica, own }: FinishedCall): number {
     const number = this.kinds.length;
-    const kind = { projectId: project.id, client, method, server, replica: replica ?? null, tool: own };
-    this.kinds.push(kind);
+    const names = { client, method, server, replica: replica ?? null, tool: own };
+    this.kinds.push({ projectId: project.id, principal, ...names });
     const sameTool = this.kindsByTool.get(own);
     if (sameTool === undefined) this.kindsByTool.set(own, [number]);
     else sameTool.push(number);
@@ -107,6 +107,7 @@ function isOfKind(call: FinishedCall, kind: CallKind): boolean {
     call.own === kind.tool &&
     call.server === kind.server &&
     (call.replica ?? null) === kind.replica &&
+    call.principal === kind.principal &&
     call.client === kind.client &&
     call.method === kind.method &&
     call.project.id === kind.projectId

@@ -27,6 +27,7 @@ export function recordOf(
     projectId: project.id,
     runId: call.run?.id,
     step: call.run?.step,
+    principal: call.principal,
     client: call.client,
     method: call.method,
     server: call.server,

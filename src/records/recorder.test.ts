@@ -62,6 +62,16 @@ it('writes many calls in one batch, some time after they end', async () => {
   expect(made.queued).toBe(0);
 });
 
+it('writes who made a call, whatever the record of it looks like', async () => {
+  const { made, written } = recorder();
+  const principal = { id: 'a key', name: 'ci' };
+  made.record(call({ principal }));
+  made.record(call({ principal, outcome: 'failed', error: away() }));
+  made.record(call());
+  await made.close();
+  expect(written.flat().map((record) => record.principal)).toEqual([principal, undefined, principal]);
+});
+
 it.each<[CallRecord['status'], Partial<FinishedCall>]>([
   ['ok', {}],
   ['tool_error', { isToolError: true }],

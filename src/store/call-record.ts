@@ -10,6 +10,8 @@ export interface CallRecord {
   runId?: string | undefined;
   messageId?: string | undefined;
   step?: number | undefined;
+  /** Who made it; undefined if Switchboard did. */
+  principal?: { readonly id: string; readonly name: string } | undefined;
   client: string;
   method: string;
   server: string | null;
@@ -28,7 +30,10 @@ export interface CallRecord {
 }
 
 /** The fields that many calls share. */
-export type CallKind = Pick<CallRecord, 'projectId' | 'client' | 'method' | 'server' | 'replica' | 'tool'>;
+export type CallKind = Pick<
+  CallRecord,
+  'projectId' | 'principal' | 'client' | 'method' | 'server' | 'replica' | 'tool'
+>;
 
 /** Calls with these statuses need no error, run or payload. */
 export const plainStatuses = ['ok', 'tool_error', 'cancelled'] as const satisfies CallRow['status'][];

@@ -11,15 +11,16 @@ export async function writePlainCalls(database: Database, calls: PlainCalls): Pr
     sql`
       WITH kinds AS MATERIALIZED (
         SELECT kind.* FROM json_to_recordset(${kinds}::json) AS kind (
-          number integer, project_id uuid, client text, method text, server_name text, replica integer, tool_name text
+          number integer, project_id uuid, principal_id text, principal_name text, client text, method text,
+          server_name text, replica integer, tool_name text
         )
       ), ${present('kinds')}
       INSERT INTO kb.agent_run_tool_calls (
-        id, project_id, client, method, server_name, replica, tool_name,
+        id, project_id, principal_id, principal_name, client, method, server_name, replica, tool_name,
         status, duration_ms, input_bytes, output_bytes, created_at
       )
       SELECT (${calls.idPrefix} || lpad(to_hex(call.number), 3, '0'))::uuid,
-        project_id, client, method, server_name, replica, tool_name,
+        project_id, principal_id, principal_name, client, method, server_name, replica, tool_name,
         (${plainStatuses}::text[])[call.status::integer + 1], call.duration_ms,
         call.input_bytes, call.output_bytes, to_timestamp(call.milliseconds / 1000)
       FROM unnest(
@@ -37,8 +38,16 @@ function kindOf({ projectId, replica, ...names }: CallKind, number: number): obj
   return { number, project_id: projectId, replica, ...namesOf(names) };
 }
 
-function namesOf({ client, method, server, tool }: Pick<CallKind, 'client' | 'method' | 'server' | 'tool'>) {
+function namesOf({
+  principal,
+  client,
+  method,
+  server,
+  tool,
+}: Pick<CallKind, 'principal' | 'client' | 'method' | 'server' | 'tool'>) {
   return {
+    principal_id: principal && storableName(principal.id),
+    principal_name: principal && storableName(principal.name),
     client: storableName(client),
     method: storableName(method),
     server_name: server && storableName(server),
@@ -55,6 +64,7 @@ function present(source: string) {
 
 const columns = {
   ...{ id: 'uuid', project_id: 'uuid', run_id: 'uuid', message_id: 'uuid', step: 'integer' },
+  ...{ principal_id: 'text', principal_name: 'text' },
   ...{ client: 'text', method: 'text', server_name: 'text', replica: 'integer', tool_name: 'text' },
   ...{ input: 'text', output: 'text', status: 'text', duration_ms: 'double precision' },
   ...{ input_bytes: 'bigint', output_bytes: 'bigint', error_code: 'text', error: 'text' },

@@ -33,8 +33,9 @@ const chinese = (length: number) => Array.from({ length }, () => randomInt(0x4e0
 describe('call records', () => {
   it('contain what was recorded', async () => {
     const id = await newProject();
+    const principal = { id: 'a key', name: 'ci \0' };
     const record = call(id, {
-      ...{ status: 'error', error: { code: 'call_timeout', message: 'Too late.' } },
+      ...{ principal, status: 'error', error: { code: 'call_timeout', message: 'Too late.' } },
       ...{ input: '{"zone":"UTC"}', output: '[1,2.5,"ü"]' },
     });
     await store.calls.record([record]);
@@ -43,6 +44,7 @@ describe('call records', () => {
     expect(calls).toEqual([
       {
         ...{ id: record.id, project_id: id, run_id: null, message_id: null, step: null },
+        ...{ principal_id: 'a key', principal_name: 'ci ' },
         ...{ client: 'a test 1.0', method: 'tools/call', server_name: 'time', replica: 1, tool_name: 'now' },
         ...{ status: 'error', duration_ms: 1.25, input_bytes: 10, output_bytes: 3_000_000_000 },
         ...{ error_code: 'call_timeout', error: 'Too late.' },
@@ -59,7 +61,7 @@ describe('call records', () => {
     const calls = {
       idPrefix: `${randomUUID().slice(0, -3)}`,
       kinds: [
-        { ...kind, projectId: id },
+        { ...kind, projectId: id, principal: { id: 'a key', name: 'ci \0', other: 'unused' } },
         { ...kind, projectId: other, tool: 'file:///"ü\'' },
         { ...kind, projectId: gone },
         { ...kind, projectId: id, server: 'zone', replica: null },
@@ -86,11 +88,12 @@ describe('call records', () => {
           status: 'cancelled',
           ...nothing,
         },
-        ...{ created_at: new Date(startedAt + 2) },
+        ...{ created_at: new Date(startedAt + 2), principal_id: null, principal_name: null },
       },
       {
         ...{ id: `${calls.idPrefix}001`, server_name: 'time', replica: 1, status: 'ok', duration_ms: 0.125 },
         ...{ input_bytes: 0, output_bytes: 1, created_at: new Date(startedAt), ...nothing },
+        ...{ principal_id: 'a key', principal_name: 'ci ' },
       },
     ]);
     expect(await rows(other)).toMatchObject([
@@ -204,12 +207,14 @@ describe('call records', () => {
     expect(seen.map(({ created_at }) => created_at)).toEqual(times.toReversed());
   });
 
-  it('are filtered by server, tool, status and time', async () => {
+  it('are filtered by server, tool, status, principal and time', async () => {
     const id = await newProject();
     const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 12, minute));
+    const local = { id: 'local', name: 'local user' };
+    const ci = { id: 'a key', name: 'ci' };
     await store.calls.record([
-      call(id, { server: 'a', tool: 'x', startedAt: at(1) }),
-      call(id, { server: 'a', tool: 'y', status: 'timeout', startedAt: at(2) }),
+      call(id, { server: 'a', tool: 'x', principal: local, startedAt: at(1) }),
+      call(id, { server: 'a', tool: 'y', status: 'timeout', principal: ci, startedAt: at(2) }),
       call(id, { server: 'b', tool: 'x', status: 'tool_error', startedAt: at(3) }),
       call(id, { server: null, tool: null, method: 'resources/read', startedAt: at(4) }),
     ]);
@@ -222,6 +227,9 @@ describe('call records', () => {
     expect(await minutes({ tool: 'x' })).toEqual([3, 1]);
     expect(await minutes({ status: 'ok' })).toEqual([4, 1]);
     expect(await minutes({ status: 'timeout' })).toEqual([2]);
+    expect(await minutes({ principal: 'local' })).toEqual([1]);
+    expect(await minutes({ principal: ci.id })).toEqual([2]);
+    expect(await minutes({ principal: 'another' })).toEqual([]);
     expect(await minutes({ since: at(2), until: at(4) })).toEqual([3, 2]);
     expect(await minutes({ server: 'a', tool: 'x', status: 'ok', since: at(1) })).toEqual([1]);
   });

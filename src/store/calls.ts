@@ -11,6 +11,8 @@ export interface CallFilter {
   server?: string | undefined;
   tool?: string | undefined;
   status?: CallRow['status'] | undefined;
+  /** The id of the one who made it; `local` for the local user. */
+  principal?: string | undefined;
   since?: Date | undefined;
   /** Exclusive. */
   until?: Date | undefined;
@@ -41,13 +43,16 @@ export class CallTable {
   }
 
   list(projectId: string, filter: CallFilter): Promise<CallPage> {
-    const { server, tool, status, since, until, limit } = filter;
+    const { server, tool, status, principal, since, until, limit } = filter;
     const after = filter.cursor === undefined ? undefined : isAfter(filter.cursor, 'created_at');
     return this.database.run(async (queries) => {
       let query = queries.selectFrom('agent_run_tool_calls').selectAll().where('project_id', '=', projectId);
       if (server !== undefined) query = query.where('server_name', '=', storableName(server));
       if (tool !== undefined) query = query.where('tool_name', '=', storableName(tool));
-      // The second condition lets PostgreSQL use the partial index of failed calls.
+      // In these two, the second condition lets PostgreSQL use a partial index.
+      if (principal !== undefined) query = query.where('principal_id', '=', storableName(principal));
+      if (principal !== undefined && principal !== 'local')
+        query = query.where('principal_id', '!=', 'local');
       if (status !== undefined) query = query.where('status', '=', status);
       if (status !== undefined && status !== 'ok') query = query.where('status', '!=', 'ok');
       if (since !== undefined) query = query.where('created_at', '>=', since);

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import { maskCredentials } from '../config/credentials.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Changes, Database } from './database.ts';
+import type { Audit, Changes, Database } from './database.ts';
 import { reasonOf } from './failure.ts';
-import { requireProject } from './project-rows.ts';
+import { type ProjectRow, requireProject } from './project-rows.ts';
 import { MAX_VALUE_BYTES, type SecretTable } from './secrets.ts';
 
 /**
@@ -38,21 +39,23 @@ export class Credentials {
   /** Callers must hold the lock on the project's row. */
   async moved<Config extends object>(
     changes: Changes,
-    projectId: string,
+    audit: Audit,
+    project: ProjectRow,
     servers: readonly (Named & { config: Config })[],
   ): Promise<Config[]> {
     if (!servers.some((server) => this.hasAny(server))) return servers.map(({ config }) => config);
-    return this.moveInto(changes, projectId, servers, tooLong);
+    return this.moveInto(changes, audit, project, servers, tooLong);
   }
 
   /** Calls `refused` for each credential that is too long for a secret. */
   private async moveInto<Config extends object>(
     changes: Changes,
-    projectId: string,
+    audit: Audit,
+    project: ProjectRow,
     servers: readonly (Named & { config: Config })[],
     refused: (server: string) => void,
   ): Promise<Config[]> {
-    const chest = await this.secrets.chest(changes, projectId);
+    const chest = await this.secrets.chest(changes, audit, project);
     const configs = servers.map(({ name, config }) =>
       this.move(name, config, (wanted, value, isDefault) => {
         if (Buffer.byteLength(value) <= MAX_VALUE_BYTES) return chest.keep(wanted, value, isDefault);
@@ -67,12 +70,13 @@ export class Credentials {
   /** Also replaces credentials in the manifest, which contains the servers. */
   async movedProduct<Given extends Product>(
     changes: Changes,
-    projectId: string,
+    audit: Audit,
+    project: ProjectRow,
     product: Given,
   ): Promise<Given> {
     const entries = entriesOf(product.manifest);
     const own = product.servers.map(({ name, config }) => ({ name, config }));
-    const configs = await this.moved(changes, projectId, [
+    const configs = await this.moved(changes, audit, project, [
       ...own,
       ...entries.map((entry) => ({ name: entry.name, config: entry })),
     ]);
@@ -89,7 +93,7 @@ export class Credentials {
     const projects = [...new Set(found.map(({ project_id }) => project_id))].toSorted();
     for (const id of projects) {
       try {
-        const done = await database.write((changes) => this.moveOf(changes, id));
+        const done = await database.write((changes, audit) => this.moveOf(changes, audit, id));
         if (done.moved.length > 0) {
           warn(
             `Plain-text credentials in the database were moved to secrets of project "${done.project}": those of ${done.moved.join(', ')}.`,
@@ -112,13 +116,14 @@ export class Credentials {
 
   private async moveOf(
     changes: Changes,
+    audit: Audit,
     id: string,
   ): Promise<{ project: string; moved: string[]; left: Set<string> }> {
     const project = await requireProject(changes, id);
     const found = await this.findStored(changes, id);
     const left = new Set<string>();
     const moved = new Set<string>();
-    const configs = await this.moveInto(changes, id, found, (server) => left.add(server));
+    const configs = await this.moveInto(changes, audit, project, found, (server) => left.add(server));
     for (const [index, { table, id: row, name, config: before }] of found.entries()) {
       const config = configs[index]!;
       if (isDeepStrictEqual(config, before)) continue;
@@ -188,6 +193,11 @@ function tooLong(server: string): never {
     'invalid_input',
     `The server "${server}" has a credential in its configuration that is too long for a secret (${MAX_VALUE_BYTES} bytes at most). Put it into a file that only you can read, and let the server read that file.`,
   );
+}
+
+/** For the audit log. */
+export function maskedManifest(manifest: Record<string, unknown>): Record<string, unknown> {
+  return withEntries(manifest, entriesOf(manifest).map(maskCredentials));
 }
 
 /** Rows may hold anything. */

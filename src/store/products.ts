@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Selectable } from 'kysely';
-import type { Credentials } from './credentials.ts';
+import { type Credentials, maskedManifest } from './credentials.ts';
 import type { Changes, Database } from './database.ts';
 import { checkPlaces, hostedAmong } from './places.ts';
 import { notFound, requireProject } from './project-rows.ts';
@@ -56,7 +56,7 @@ export class ProductTable {
 
   /** Installs or upgrades. `reserved` has the names of servers without a row. */
   install(projectId: string, input: NewProduct, reserved: readonly string[]): Promise<InstalledProduct> {
-    return this.database.write(async (changes) => {
+    return this.database.write(async (changes, audit) => {
       const project = await requireProject(changes, projectId);
       requireDistinct(input.servers);
       const installed = await findProduct(changes, projectId, input.name);
@@ -70,23 +70,28 @@ export class ProductTable {
       ]);
       const taken = names.filter((name) => others.has(name));
       if (taken.length > 0) throw namesTaken(taken, project);
-      const written = await this.credentials.movedProduct(changes, projectId, input);
+      const written = await this.credentials.movedProduct(changes, audit, project, input);
       const product = await writeProduct(changes, projectId, written);
       const servers = await changeServers(changes, product, written.servers);
       await checkPlaces(changes, projectId, [...servers.added, ...servers.changed]);
+      audit({
+        ...{ action: 'product.install', project, subject: product.name },
+        ...{ before: installed && shown(installed), after: { ...shown(product), servers } },
+      });
       return { product, isNew: installed === undefined, ...servers };
     });
   }
 
   /** Returns the names of the servers that were removed with it. */
   remove(projectId: string, name: string): Promise<string[]> {
-    return this.database.write(async (changes) => {
+    return this.database.write(async (changes, audit) => {
       const project = await requireProject(changes, projectId);
       const product = await findProduct(changes, projectId, name);
       if (product === undefined) throw notFound('product', name, project.name);
-      const servers = await serversOf(changes, product);
+      const servers = (await serversOf(changes, product)).map((server) => server.name);
       await changes.deleteFrom('products').where('id', '=', product.id).execute();
-      return servers.map((server) => server.name);
+      audit({ action: 'product.remove', project, subject: name, before: { ...shown(product), servers } });
+      return servers;
     });
   }
 }
@@ -150,6 +155,11 @@ function serversOf(changes: Changes, { id }: ProductRow): Promise<ServerRow[]> {
     .orderBy('name')
     .forUpdate()
     .execute();
+}
+
+/** For the audit log. */
+function shown({ id, name, version, manifest }: ProductRow): object {
+  return { id, name, version, manifest: maskedManifest(manifest) };
 }
 
 function isSame(row: ServerRow, server: NewServer): boolean {

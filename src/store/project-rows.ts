@@ -27,6 +27,11 @@ export async function requireProject(
   return project;
 }
 
+/** Without a lock. */
+export function namedProject(queries: Queries, id: string): Promise<Pick<ProjectRow, 'id' | 'name'>> {
+  return queries.selectFrom('projects').select(['id', 'name']).where('id', '=', id).executeTakeFirstOrThrow();
+}
+
 export function requireVersion(what: string, version: number, expected: number | undefined): void {
   if (expected === undefined || expected === version) return;
   throw new SwitchboardError(

@@ -49,53 +49,74 @@ export class ProjectTable {
 
   create(input: NewProject): Promise<ProjectRow> {
     return nameTaken(input.name, () =>
-      this.database.write((changes) =>
-        changes.insertInto('projects').values(columnsOf(input)).returningAll().executeTakeFirstOrThrow(),
-      ),
+      this.database.write(async (changes, audit) => {
+        const project = await changes
+          .insertInto('projects')
+          .values(columnsOf(input))
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        audit({ action: 'project.create', project, subject: project.name, after: shown(project) });
+        return project;
+      }),
     );
   }
 
   change(id: string, input: Partial<NewProject>, expectedVersion: number | undefined): Promise<ProjectRow> {
     return nameTaken(input.name, () =>
-      this.database.write(async (changes) => {
+      this.database.write(async (changes, audit) => {
         const project = await requireProject(changes, id, expectedVersion);
         if (input.name !== undefined && input.name !== project.name) keepDefault(project);
         if (Object.keys(columnsOf(input)).length === 0) return project;
-        return changes
+        const changed = await changes
           .updateTable('projects')
           .set(columnsOf(input))
           .where('id', '=', id)
           .returningAll()
           .executeTakeFirstOrThrow();
+        if (changed.version !== project.version) {
+          audit({
+            ...{ action: 'project.change', project: changed, subject: project.name },
+            ...{ before: shown(project), after: shown(changed) },
+          });
+        }
+        return changed;
       }),
     );
   }
 
   delete(id: string, expectedVersion: number | undefined): Promise<void> {
-    return this.database.write(async (changes) => {
-      keepDefault(await requireProject(changes, id, expectedVersion));
+    return this.database.write(async (changes, audit) => {
+      const project = await requireProject(changes, id, expectedVersion);
+      keepDefault(project);
       await changes.deleteFrom('projects').where('id', '=', id).execute();
+      audit({ action: 'project.remove', project, subject: project.name, before: shown(project) });
     });
   }
 
   /** Switches a tool, or the whole server if `toolName` is null. */
   setSwitch(projectId: string, serverName: string, toolName: string | null, enabled: boolean): Promise<void> {
-    return this.database.write(async (changes) => {
-      await requireProject(changes, projectId);
-      if (enabled) {
-        await changes
-          .deleteFrom('switches')
-          .where('project_id', '=', projectId)
-          .where('server_name', '=', serverName)
-          .where('tool_name', 'is not distinct from', toolName)
-          .execute();
-      } else {
-        await changes
-          .insertInto('switches')
-          .values({ project_id: projectId, server_name: serverName, tool_name: toolName })
-          .onConflict((conflict) => conflict.doNothing())
-          .execute();
-      }
+    return this.database.write(async (changes, audit) => {
+      const project = await requireProject(changes, projectId);
+      const rows = enabled
+        ? await changes
+            .deleteFrom('switches')
+            .where('project_id', '=', projectId)
+            .where('server_name', '=', serverName)
+            .where('tool_name', 'is not distinct from', toolName)
+            .returning('created_at')
+            .execute()
+        : await changes
+            .insertInto('switches')
+            .values({ project_id: projectId, server_name: serverName, tool_name: toolName })
+            .onConflict((conflict) => conflict.doNothing())
+            .returning('created_at')
+            .execute();
+      if (rows.length === 0) return;
+      audit({
+        ...{ action: toolName === null ? 'server.switch' : 'tool.switch', project },
+        subject: toolName === null ? serverName : `${serverName}/${toolName}`,
+        ...{ before: { enabled: !enabled }, after: { enabled } },
+      });
     });
   }
 }
@@ -167,6 +188,11 @@ function columnsOf<Input extends Partial<NewProject>>(
   return Object.fromEntries(
     names.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]])),
   ) as Pick<Input, Extract<keyof Input, keyof NewProject>>;
+}
+
+/** For the audit log. */
+function shown({ id, name, description, record_payloads, retention_days, names }: ProjectRow): object {
+  return { id, name, description, record_payloads, retention_days, names };
 }
 
 function keepDefault({ name }: ProjectRow): void {

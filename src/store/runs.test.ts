@@ -55,7 +55,7 @@ describe('runs', () => {
     expect(begun).toEqual({
       run: {
         ...{ id, project_id: projectId, status: 'running', model: 'a-model', system: 'Be brief.' },
-        agent: null,
+        ...{ agent: null, principal_id: null },
         ...{ tools: ['time__*'], input: 'What time is it?', output: null, usage: null, steps: 0 },
         ...{ stop_reason: null, error_code: null, error: null, finished_at: null },
         ...{ started_at: expect.any(Date), seen_at: expect.any(Date) },
@@ -183,6 +183,24 @@ describe('runs', () => {
     expect(await store.runs.get(await newProject(), id)).toBe(undefined);
     expect(await store.runs.get(projectId, randomUUID())).toBe(undefined);
     expect(await store.runs.get(projectId, 'no id')).toBe(undefined);
+  });
+
+  it('can be limited to those of a principal', async () => {
+    const projectId = await newProject();
+    const [own, other, old] = [
+      await newRun(projectId, { principalId: 'me' }),
+      await newRun(projectId, { principalId: 'you' }),
+      await newRun(projectId),
+    ];
+    const ids = async (principalId?: string) =>
+      (await store.runs.list(projectId, { limit: 10, principalId })).runs.map(({ id }) => id).toSorted();
+    expect(await ids('me')).toEqual([own]);
+    expect(await ids()).toEqual([own, other, old].toSorted());
+    const me = { principalId: 'me' };
+    expect((await store.runs.get(projectId, own, me))?.run).toMatchObject({ principal_id: 'me' });
+    expect(await store.runs.get(projectId, other, me)).toBe(undefined);
+    expect(await store.runs.get(projectId, old, me)).toBe(undefined);
+    expect((await store.runs.get(projectId, other))?.run).toMatchObject({ principal_id: 'you' });
   });
 
   it('of a deleted project accept no messages', async () => {

@@ -28,6 +28,8 @@ export type RunMessageRow = Selectable<DB['agent_run_messages']>;
 export interface NewRun {
   id: string;
   projectId: string;
+  /** Who started it. */
+  principalId?: string | undefined;
   /** The name of an agent outside Switchboard; null for a chat. */
   agent: string | null;
   model: string;
@@ -57,6 +59,11 @@ export interface RunEnd {
   error: { code: string; message: string } | null;
 }
 
+export interface RunFilter {
+  /** Undefined: runs of everybody. */
+  principalId?: string | undefined;
+}
+
 export interface RunPage {
   /** Newest first. */
   runs: RunRow[];
@@ -78,7 +85,7 @@ export class RunTable {
     this.database = database;
   }
 
-  async create({ id, projectId, agent, model, system, tools, input }: NewRun): Promise<void> {
+  async create({ id, projectId, principalId, agent, model, system, tools, input }: NewRun): Promise<void> {
     await this.database.write(async (changes) => {
       // The project may have been deleted since it was looked up.
       await requireProject(changes, projectId);
@@ -86,6 +93,7 @@ export class RunTable {
         .insertInto('agent_runs')
         .values({
           ...{ id, project_id: projectId, status: 'running', model: storableText(model) },
+          principal_id: principalId ?? null,
           agent: agent === null ? null : storableText(agent),
           system: system === null ? null : storableText(system),
           tools: tools === null ? null : jsonOf(tools),
@@ -166,7 +174,7 @@ export class RunTable {
 
   async list(
     projectId: string,
-    { limit, cursor }: { limit: number; cursor?: string | undefined },
+    { limit, cursor, principalId }: { limit: number; cursor?: string | undefined } & RunFilter,
   ): Promise<RunPage> {
     const after = cursor === undefined ? undefined : isAfter(cursor, 'started_at');
     return this.database.run(async (queries) => {
@@ -175,6 +183,7 @@ export class RunTable {
         .selectAll()
         .select(lost.as('is_lost'))
         .where('project_id', '=', projectId);
+      if (principalId !== undefined) query = query.where('principal_id', '=', principalId);
       if (after !== undefined) query = query.where(after);
       const rows = await query
         .orderBy('started_at', 'desc')
@@ -186,7 +195,7 @@ export class RunTable {
     });
   }
 
-  async get(projectId: string, id: string): Promise<RunDetails | undefined> {
+  async get(projectId: string, id: string, { principalId }: RunFilter = {}): Promise<RunDetails | undefined> {
     if (!isUuid(id)) return undefined;
     return this.database.readTogether(async (queries) => {
       const row = await queries
@@ -195,6 +204,7 @@ export class RunTable {
         .select(lost.as('is_lost'))
         .where('project_id', '=', projectId)
         .where('id', '=', id)
+        .$if(principalId !== undefined, (query) => query.where('principal_id', '=', principalId!))
         .executeTakeFirst();
       if (row === undefined) return undefined;
       const messages = await queries

@@ -1,10 +1,10 @@
 import { type Selectable, sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
-import type { Changes, Database, Queries } from './database.ts';
+import type { Audit, Changes, Database, Queries } from './database.ts';
 import { reasonOf } from './failure.ts';
 import type { Keyring } from './keyring.ts';
 import { type Key, seal, unseal } from './keys.ts';
-import { notFound, requireProject } from './project-rows.ts';
+import { notFound, type ProjectRow, requireProject } from './project-rows.ts';
 import type { DB } from './schema.ts';
 
 /** Shared by transactions that seal, exclusive for those that change keys. */
@@ -36,8 +36,8 @@ export class SecretTable {
   /** Setting the current value again changes nothing. */
   put(projectId: string, name: string, value: string): Promise<{ created: boolean }> {
     checkSecret(name, value);
-    return this.database.write(async (changes) => {
-      await requireProject(changes, projectId);
+    return this.database.write(async (changes, audit) => {
+      const project = await requireProject(changes, projectId);
       await this.lockKeys(changes);
       if (await this.isKept(changes, projectId, name, value)) return { created: false };
       const sealed = seal(value, this.keyring.current(), placeOf({ project_id: projectId, name }));
@@ -52,12 +52,17 @@ export class SecretTable {
         // xmax is 0 only for a row that was inserted, not updated.
         .returning(sql<boolean>`xmax = 0`.as('created'))
         .executeTakeFirstOrThrow();
+      audit({
+        ...{ action: 'secret.set', project, subject: name },
+        ...{ before: row.created ? undefined : { name }, after: { name } },
+      });
       return { created: row.created };
     });
   }
 
   /** Callers must hold the lock on the project's row, so that names stay free. */
-  async chest(changes: Changes, projectId: string): Promise<Chest> {
+  async chest(changes: Changes, audit: Audit, project: ProjectRow): Promise<Chest> {
+    const { id: projectId } = project;
     await this.lockKeys(changes);
     const rows = await changes
       .selectFrom('secrets')
@@ -85,13 +90,14 @@ export class SecretTable {
             .insertInto('secrets')
             .values({ project_id: projectId, name, ...sealed })
             .execute();
+          audit({ action: 'secret.set', project, subject: name, after: { name } });
         }
       },
     };
   }
 
   delete(projectId: string, name: string): Promise<void> {
-    return this.database.write(async (changes) => {
+    return this.database.write(async (changes, audit) => {
       const project = await requireProject(changes, projectId);
       const { numDeletedRows } = await changes
         .deleteFrom('secrets')
@@ -99,6 +105,7 @@ export class SecretTable {
         .where('name', '=', name)
         .executeTakeFirst();
       if (numDeletedRows === 0n) throw notFound('secret', name, project.name);
+      audit({ action: 'secret.remove', project, subject: name, before: { name } });
     });
   }
 
@@ -129,13 +136,14 @@ export class SecretTable {
 
   /** Seals every secret with a new key, or with the first key of SWITCHBOARD_SECRET_KEY. */
   async rotate(): Promise<{ rotated: number; keyId: string }> {
-    const done = await this.database.write(async (changes) => {
+    const done = await this.database.write(async (changes, audit) => {
       await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);
       const rows = await changes.selectFrom('secrets').selectAll().forUpdate().execute();
       // Before the new key is created: a secret that cannot be opened aborts the rotation.
       const opened = rows.map((row) => ({ row, value: this.open(row) }));
       const key = this.keyring.renew();
       for (const { row, value } of opened) await reseal(changes, row, value, key);
+      audit({ action: 'secret.rotate', after: { rotated: rows.length, key_id: key.id } });
       return { rotated: rows.length, keyId: key.id };
     });
     await this.pruneKeys(done.keyId).catch((error) => Promise.reject(oldKeysRemain(error)));

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Selectable } from 'kysely';
+import { maskCredentials } from '../config/credentials.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Credentials } from './credentials.ts';
-import type { Changes, Database } from './database.ts';
+import type { Audit, Changes, Database } from './database.ts';
 import { violates } from './failure.ts';
 import { checkPlaces, hostedAmong } from './places.ts';
 import { notFound, type ProjectRow, requireProject, requireVersion } from './project-rows.ts';
@@ -27,7 +29,7 @@ export class ServerTable {
 
   /** All or nothing. `replace` updates servers that exist already, unless they belong to a product. */
   create(projectId: string, servers: readonly NewServer[], replace: boolean): Promise<ServerRow[]> {
-    return this.database.write(async (changes) => {
+    return this.database.write(async (changes, audit) => {
       const project = await requireProject(changes, projectId);
       requireDistinct(servers);
       const present = await findServers(changes, projectId, servers);
@@ -36,16 +38,17 @@ export class ServerTable {
         ...(await hostedAmong(changes, projectId, servers.map(nameOf))),
       ];
       if (taken.length > 0) throw namesTaken(taken.toSorted(), project);
-      const configs = await this.credentials.moved(changes, projectId, servers);
+      const configs = await this.credentials.moved(changes, audit, project, servers);
       const rows: ServerRow[] = [];
       for (const [index, given] of servers.entries()) {
         const server = { ...given, config: configs[index]! };
         const before = present.find(({ name }) => name === server.name);
-        rows.push(
+        const row =
           before === undefined
             ? await insertServer(changes, projectId, null, server)
-            : await updateServer(changes, before, server),
-        );
+            : await updateServer(changes, before, server);
+        noteChange(audit, project, before, row);
+        rows.push(row);
       }
       await checkPlaces(changes, projectId, servers.map(nameOf));
       return rows;
@@ -58,7 +61,7 @@ export class ServerTable {
     input: Partial<NewServer>,
     expectedVersion: number | undefined,
   ): Promise<ServerRow> {
-    return this.database.write(async (changes) => {
+    return this.database.write(async (changes, audit) => {
       const project = await requireProject(changes, projectId);
       const server = await requireServer(changes, project, present, expectedVersion);
       const taken = input.name === undefined ? [] : await hostedAmong(changes, projectId, [input.name]);
@@ -68,7 +71,7 @@ export class ServerTable {
       const [config] =
         given === undefined
           ? []
-          : await this.credentials.moved(changes, projectId, [{ name, config: given }]);
+          : await this.credentials.moved(changes, audit, project, [{ name, config: given }]);
       const written = config === undefined ? input : { ...input, config };
       const changed = await updateServer(changes, server, written).catch((error: unknown) => {
         if (violates(error, NAMES) && input.name !== undefined) throw namesTaken([input.name], project);
@@ -77,15 +80,17 @@ export class ServerTable {
       // Enabling and disabling must work even if names clash.
       const hasMoved = input.name !== undefined || input.settings !== undefined;
       if (hasMoved) await checkPlaces(changes, projectId, [changed.name]);
+      noteChange(audit, project, server, changed);
       return changed;
     });
   }
 
   delete(projectId: string, name: string, expectedVersion: number | undefined): Promise<void> {
-    return this.database.write(async (changes) => {
+    return this.database.write(async (changes, audit) => {
       const project = await requireProject(changes, projectId);
-      const { id } = await requireServer(changes, project, name, expectedVersion);
-      await changes.deleteFrom('project_mcp_servers').where('id', '=', id).execute();
+      const server = await requireServer(changes, project, name, expectedVersion);
+      await changes.deleteFrom('project_mcp_servers').where('id', '=', server.id).execute();
+      audit({ action: 'server.remove', project, subject: name, before: shown(server) });
     });
   }
 }
@@ -137,6 +142,34 @@ export async function updateServer(
     .where('id', '=', row.id)
     .returningAll()
     .executeTakeFirstOrThrow();
+}
+
+function noteChange(
+  audit: Audit,
+  project: ProjectRow,
+  before: ServerRow | undefined,
+  after: ServerRow,
+): void {
+  // Nothing has changed.
+  if (before?.version === after.version) return;
+  const isSwitch =
+    before !== undefined &&
+    isDeepStrictEqual(chosen({ ...before, enabled: true }), chosen({ ...after, enabled: true }));
+  audit({
+    action: before === undefined ? 'server.create' : isSwitch ? 'server.switch' : 'server.change',
+    ...{ project, subject: before?.name ?? after.name },
+    ...{ before: before && shown(before), after: shown(after) },
+  });
+}
+
+function chosen(row: ServerRow): unknown[] {
+  return columns.map((column) => row[column]);
+}
+
+/** For the audit log. */
+function shown({ id, config, product_id, ...row }: ServerRow): object {
+  const { name, description, transport, settings, enabled } = row;
+  return { id, product_id, name, description, transport, config: maskCredentials(config), settings, enabled };
 }
 
 /** Duplicate names would write the same row twice. */

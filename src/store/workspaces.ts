@@ -1,9 +1,10 @@
 import type { Selectable } from 'kysely';
+import { maskCredentials } from '../config/credentials.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Credentials } from './credentials.ts';
-import type { Changes, Database } from './database.ts';
+import type { Audit, Changes, Database } from './database.ts';
 import { checkPlaces, hostedAmong } from './places.ts';
-import { requireProject, requireVersion } from './project-rows.ts';
+import { namedProject, type ProjectRow, requireProject, requireVersion } from './project-rows.ts';
 import type { DB } from './schema.ts';
 import { findServers, namesTaken } from './servers.ts';
 import { isUuid } from './text.ts';
@@ -63,7 +64,7 @@ export class WorkspaceTable {
   }
 
   create(projectId: string, input: NewWorkspace): Promise<WorkspaceRow> {
-    return this.database.write(async (changes) => {
+    return this.database.write(async (changes, audit) => {
       const project = await requireProject(changes, projectId);
       const { name, enabled, resource_limits, mcp_config: given } = input;
       const taken = [
@@ -71,8 +72,8 @@ export class WorkspaceTable {
         ...(await hostedAmong(changes, projectId, [name])),
       ];
       if (taken.length > 0) throw namesTaken([name], project);
-      const mcp_config = await this.moved(changes, projectId, name, given);
-      const row = await changes
+      const mcp_config = await this.moved(changes, audit, project, name, given);
+      const row = (await changes
         .insertInto('agent_workspaces')
         .values({
           ...{ project_id: projectId, name, enabled, resource_limits: { ...resource_limits } },
@@ -81,44 +82,60 @@ export class WorkspaceTable {
           status: enabled ? 'starting' : 'stopped',
         })
         .returningAll()
-        .executeTakeFirstOrThrow();
+        .executeTakeFirstOrThrow()) as unknown as WorkspaceRow;
       await checkPlaces(changes, projectId, [name]);
-      return row as unknown as WorkspaceRow;
+      audit({ action: 'hosted.create', project, subject: name, after: shown(row) });
+      return row;
     });
   }
 
   change(id: string, input: WorkspaceChanges, expectedVersion: number | undefined): Promise<WorkspaceRow> {
-    return this.database.write(async (changes) => {
+    return this.database.write(async (changes, audit) => {
       const row = await requireWorkspace(changes, id, expectedVersion);
       const { mcp_config: given } = input;
-      if (given !== undefined) await requireProject(changes, row.project_id);
-      const moved = given && { mcp_config: await this.moved(changes, row.project_id, row.name, given) };
+      const moved = given && {
+        mcp_config: await this.moved(
+          changes,
+          audit,
+          await requireProject(changes, row.project_id),
+          row.name,
+          given,
+        ),
+      };
       const values = chosen(settings, { ...input, ...moved });
       if (Object.keys(values).length === 0) return row;
-      const changed = await changes
+      const changed = (await changes
         .updateTable('agent_workspaces')
         .set(values)
         .where('id', '=', id)
         .returningAll()
-        .executeTakeFirst();
+        .executeTakeFirst()) as unknown as WorkspaceRow | undefined;
       // An unchanged row is not written.
-      return (changed as unknown as WorkspaceRow | undefined) ?? row;
+      if (changed === undefined) return row;
+      audit({
+        ...{ action: 'hosted.change', project: await namedProject(changes, row.project_id) },
+        ...{ subject: row.name, before: shown(row), after: shown(changed) },
+      });
+      return changed;
     });
   }
 
   private async moved<Config extends object>(
     changes: Changes,
-    projectId: string,
+    audit: Audit,
+    project: ProjectRow,
     name: string,
     config: Config,
   ): Promise<Config> {
-    return (await this.credentials.moved(changes, projectId, [{ name, config }]))[0]!;
+    return (await this.credentials.moved(changes, audit, project, [{ name, config }]))[0]!;
   }
 
   delete(id: string, expectedVersion: number | undefined): Promise<void> {
-    return this.database.write(async (changes) => {
-      await requireWorkspace(changes, id, expectedVersion);
+    return this.database.write(async (changes, audit) => {
+      const row = await requireWorkspace(changes, id, expectedVersion);
+      const project = await namedProject(changes, row.project_id);
       await changes.deleteFrom('agent_workspaces').where('id', '=', id).execute();
+      audit({ action: 'hosted.remove', project, subject: row.name, before: shown(row) });
     });
   }
 
@@ -150,6 +167,11 @@ async function requireWorkspace(
   }
   requireVersion(`hosted server "${row.name}"`, row.version, expectedVersion);
   return row as unknown as WorkspaceRow;
+}
+
+/** For the audit log. */
+function shown({ id, name, enabled, resource_limits, mcp_config }: WorkspaceRow): object {
+  return { id, name, enabled, resource_limits, mcp_config: maskCredentials(mcp_config) };
 }
 
 function chosen(columns: readonly string[], values: object): Record<string, unknown> {

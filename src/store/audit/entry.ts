@@ -7,6 +7,8 @@ export type AuditRow = Selectable<DB['audit_log']>;
 export type EntryContent = Omit<AuditRow, 'previous' | 'hash'>;
 
 const MAX_CONTENT_BYTES = 16 * 1024;
+/** Smaller fields of something larger are kept. */
+const MAX_FIELD_BYTES = 1024;
 
 /** Of an entry and all before it. */
 export function hashOf(previous: Buffer, entry: EntryContent): Buffer {
@@ -17,8 +19,14 @@ export function hashOf(previous: Buffer, entry: EntryContent): Buffer {
 export function boundedContent(value: unknown): unknown {
   if (value === undefined || value === null) return null;
   const json = storableJson(JSON.stringify(value));
-  const bytes = Buffer.byteLength(json);
-  return bytes > MAX_CONTENT_BYTES ? { omitted: bytes } : JSON.parse(json);
+  if (Buffer.byteLength(json) <= MAX_CONTENT_BYTES) return JSON.parse(json);
+  const fields = Object.entries(value).map(([key, field]) => [key, bounded(field, MAX_FIELD_BYTES)]);
+  return JSON.parse(storableJson(JSON.stringify(bounded(Object.fromEntries(fields), MAX_CONTENT_BYTES))));
+}
+
+function bounded(value: unknown, limit: number): unknown {
+  const bytes = Buffer.byteLength(JSON.stringify(value) ?? '');
+  return bytes > limit ? { omitted: bytes } : value;
 }
 
 function canonicalText(entry: EntryContent): string {
