@@ -2,7 +2,8 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
-import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { Handshakes } from './handshakes.ts';
+import { wholeResponse } from './whole-response.ts';
 
 export interface ConnectionLimits {
   maxConnections: number;
@@ -64,8 +65,9 @@ export class ClientConnections {
     this.refuse = refuse;
     this.bytesPerMs = leastBytesPerSecond / 1_000;
     server.maxConnections = limits.maxConnections + 2 * MAX_REFUSED;
-    // With TLS, connections begin after the handshake, which has a time limit of its own.
-    const event = server.listenerCount('secureConnection') > 0 ? 'secureConnection' : 'connection';
+    const isEncrypted = server.listenerCount('secureConnection') > 0;
+    // With TLS, a client's connection begins after the handshake.
+    const event = isEncrypted ? 'secureConnection' : 'connection';
     const listeners = server.listeners(event);
     server.removeAllListeners(event);
     const accept = (socket: Socket) => {
@@ -79,6 +81,7 @@ export class ClientConnections {
         accept(socket);
       }
     });
+    if (isEncrypted) new Handshakes(server, this.maxStrangers, (socket) => users.ask(socket));
     this.timer = setInterval(() => this.checkAll(), limits.slowClientMs).unref();
   }
 
@@ -236,16 +239,8 @@ function forgetSent(queued: Set<ServerResponse>): void {
 }
 
 function explain(socket: Socket, why: string): void {
-  const error = new SwitchboardError('too_many_connections', why);
-  const body = errorMessage(undefined, toRpcError(error));
-  const head = [
-    `HTTP/1.1 ${error.kind.http} Service Unavailable`,
-    'content-type: application/json',
-    `content-length: ${body.length}`,
-    'connection: close',
-  ];
   socket.on('error', () => {});
-  socket.end(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]));
+  socket.end(wholeResponse(new SwitchboardError('too_many_connections', why)));
   // Unread data would reset the connection, and the error could be lost.
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), REFUSED_MS).unref();

@@ -8,12 +8,21 @@ interface Reloadable {
   setSecureContext(options: SecureContextOptions): void;
 }
 
+/** The two files are replaced one after the other. */
+const PAIR_MS = 1_000;
+/** The watches do not see a link change further up in the path. */
+const POLL_MS = 60_000;
+
 /** A certificate and its key, read again when the files change. */
 export class Certificate {
   private readonly paths: { cert: string; key: string };
   private readonly warn: (message: string) => void;
   private current: SecureContextOptions;
+  /** Of the files as they are now, if somebody was warned of it. */
+  private problem: string | undefined;
+  private retry: NodeJS.Timeout | undefined;
   private watches: { close(): void }[] = [];
+  private timer: NodeJS.Timeout | undefined;
 
   /** Throws if the files cannot be used. */
   constructor(paths: { cert: string; key: string }, warn: (message: string) => void) {
@@ -28,21 +37,37 @@ export class Certificate {
 
   /** New connections get the new certificate. If the files do not fit, the previous one stays in effect. */
   follow(server: Reloadable): void {
-    const reload = () => {
-      try {
-        const next = this.read();
-        if (next.cert === this.current.cert && next.key === this.current.key) return;
-        server.setSecureContext(next);
-        this.current = next;
-      } catch (error) {
-        this.warn(`${(error as Error).message} The previous certificate stays in effect.`);
-      }
-    };
-    this.watches = [this.paths.cert, this.paths.key].map((path) => watchFile(path, reload));
+    const check = () => this.check(server);
+    this.watches = [this.paths.cert, this.paths.key].map((path) => watchFile(path, check));
+    this.timer = setInterval(check, POLL_MS).unref();
   }
 
   close(): void {
+    clearInterval(this.timer);
+    clearTimeout(this.retry);
     for (const watch of this.watches) watch.close();
+  }
+
+  private check(server: Reloadable, isRetry = false): void {
+    try {
+      const next = this.read();
+      this.problem = undefined;
+      if (next.cert === this.current.cert && next.key === this.current.key) return;
+      server.setSecureContext(next);
+      this.current = next;
+    } catch (error) {
+      const { message } = error as Error;
+      if (message === this.problem) return;
+      if (!isRetry) {
+        this.retry ??= setTimeout(() => {
+          this.retry = undefined;
+          this.check(server, true);
+        }, PAIR_MS).unref();
+        return;
+      }
+      this.problem = message;
+      this.warn(`${message} The previous certificate stays in effect.`);
+    }
   }
 
   private read(): SecureContextOptions {
