@@ -19,6 +19,8 @@ export interface HttpTarget {
   isNamed?: boolean;
   /** Checks each connection before anything is sent on it; rejects if it must not be used. */
   vet?: () => Promise<void>;
+  /** Only for the command line, with `vet`: trusts whoever `vet` lets pass, whatever the certificate. */
+  acceptsAnyCertificate?: boolean;
 }
 
 const LISTEN_BACKOFF = { firstMs: 1_000, maxMs: 30_000 };
@@ -63,7 +65,9 @@ export class HttpChannel implements Channel {
     this.isNamed = target.isNamed ?? false;
     this.receiver = receiver;
     this.maxBytes = maxBytes;
-    this.pool = new ConnectionPool(this.url, { vet: target.vet, proxy: proxyFor(this.url, process.env) });
+    const { vet, acceptsAnyCertificate } = target;
+    const proxy = proxyFor(this.url, process.env);
+    this.pool = new ConnectionPool(this.url, { vet, acceptsAnyCertificate, proxy });
     this.postHead = this.buildPostHead();
   }
 

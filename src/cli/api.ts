@@ -1,8 +1,9 @@
 import { type ErrorCode, errorTable, SwitchboardError } from '../errors.ts';
 import { apiPassFor } from './access.ts';
-import { URL_VARIABLE } from './defaults.ts';
+import { adviceFor } from './advice.ts';
 import { UnreachableError } from './exit.ts';
-import { NeverSentError, type Response, request } from './request.ts';
+import { explained } from './reach.ts';
+import { type Response, request } from './request.ts';
 
 const TIMEOUT_MS = 30_000;
 
@@ -50,18 +51,11 @@ export function projectPath(project: string, ...parts: string[]): string {
   return apiPath('projects', project, ...parts);
 }
 
-export function noSwitchboard(url: string): UnreachableError {
-  const named = URL.parse(process.env[URL_VARIABLE] ?? '')?.origin === url;
-  const source = named ? `, the address in ${URL_VARIABLE}` : '';
-  return new UnreachableError(`There is no Switchboard at ${url}${source}. Start one with: switchboard up`);
-}
-
 async function reached(url: string, response: Promise<Response>): Promise<Response> {
   try {
     return await response;
   } catch (error) {
-    if (error instanceof NeverSentError) throw noSwitchboard(url);
-    throw error;
+    throw await explained(url, error);
   }
 }
 
@@ -87,5 +81,5 @@ export function failureOf(status: number, content: unknown): SwitchboardError {
     problem.path === '' ? problem.message : `${problem.path}: ${problem.message}`,
   );
   const text = lines.length === 0 ? message : lines.join('\n       ');
-  return new SwitchboardError(known, text, { data: details });
+  return new SwitchboardError(known, text + adviceFor(known, details), { data: details });
 }

@@ -5,6 +5,8 @@ export const DEFAULT_PORT = 7400;
 export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
 /** The default of `--url`. */
 export const URL_VARIABLE = 'SWITCHBOARD_URL';
+/** A key for that Switchboard. Not an option, because other users can see arguments. */
+export const KEY_VARIABLE = 'SWITCHBOARD_KEY';
 export const DEFAULT_CONFIG = 'mcp.json';
 export const DEFAULT_PROJECT = 'default';
 
@@ -13,4 +15,10 @@ export type SetExitCode = (code: number) => void;
 /** The endpoint of all projects, or of one. */
 export function endpointOf({ url, project }: { url: string; project?: string | undefined }): string {
   return project === undefined ? `${url}/mcp` : `${url}/mcp/${encodeURIComponent(project)}`;
+}
+
+/** Whether requests to this address stay on this machine. */
+export function isOnThisMachine(url: string): boolean {
+  const { hostname } = new URL(url);
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }

@@ -1,12 +1,15 @@
 import { HttpExchange } from '../channels/http-client/exchange.ts';
 import { ConnectionPool } from '../channels/http-client/pool.ts';
+import { proxyFor } from '../channels/http-client/proxy.ts';
 import { requestHead } from '../channels/http-client/request-head.ts';
 import type { ResponseHead } from '../channels/http-client/response-head.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
 import { apiPassFor } from './access.ts';
-import { noSwitchboard, refusalOf } from './api.ts';
+import { refusalOf } from './api.ts';
+import { explained } from './reach.ts';
+import { NeverSentError } from './request.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
 
@@ -15,6 +18,8 @@ type OnEvent = (type: string, data: unknown) => void;
 /** Without an error, the server or the signal ended the stream. */
 interface StreamEnd {
   error: Error | undefined;
+  /** Whether it ended before any response. */
+  isUnanswered?: boolean;
 }
 
 /**
@@ -29,14 +34,14 @@ export async function readEvents(
   json?: object,
 ): Promise<StreamEnd> {
   const url = new URL(`${base}/api/v1${path}`);
-  const { headers, vet } = await apiPassFor(base);
-  const pool = new ConnectionPool(url, { vet });
+  const { headers, ...trust } = await apiPassFor(base);
+  const pool = new ConnectionPool(url, { ...trust, proxy: proxyFor(url, process.env) });
   const types = {
     accept: 'text/event-stream, application/json',
     ...(json === undefined ? {} : { 'content-type': 'application/json' }),
   };
   try {
-    return await new Promise((resolve, reject) => {
+    const end = await new Promise<StreamEnd>((resolve, reject) => {
       if (signal.aborted) return resolve({ error: undefined });
       signal.addEventListener('abort', () => resolve({ error: undefined }), { once: true });
       const head = requestHead(
@@ -49,6 +54,11 @@ export async function readEvents(
       const exchange = new EventExchange(base, onEvent, resolve, reject);
       pool.send(exchange, head, json && [Buffer.from(JSON.stringify(json))]);
     });
+    const why = end.isUnanswered ? await explained(base, end.error) : end.error;
+    if (why !== end.error) throw why;
+    return end;
+  } catch (error) {
+    throw await explained(base, error);
   } finally {
     pool.destroy();
   }
@@ -103,7 +113,8 @@ class EventExchange extends HttpExchange {
   }
 
   onError(error: Error, neverSent: boolean): void {
-    if (neverSent) this.reject(noSwitchboard(this.base));
+    if (neverSent) this.reject(new NeverSentError(error.message, { cause: error }));
+    else if (this.head === undefined) this.resolve({ error, isUnanswered: true });
     else this.resolve({ error });
   }
 

@@ -11,10 +11,11 @@ import {
 } from '../protocol/jsonrpc.ts';
 import { newestVersion } from '../protocol/versions.ts';
 import { identity } from '../self-identity.ts';
-import { type Pass, passFor } from './access.ts';
-import { callApi, noSwitchboard, projectPath } from './api.ts';
+import { type Pass, passFor, trustFor } from './access.ts';
+import { callApi, projectPath } from './api.ts';
 import { endpointOf } from './defaults.ts';
-import { RpcFailure } from './exit.ts';
+import { RpcFailure, UnreachableError } from './exit.ts';
+import { explained, noSwitchboard } from './reach.ts';
 import { request } from './request.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -98,7 +99,7 @@ export class McpClient implements Receiver {
   }
 
   onRequestError(request: number, error: SwitchboardError): void {
-    this.pending.get(request)?.reject(error);
+    this.pending.get(request)?.reject(quotedError(error));
     this.pending.delete(request);
   }
 
@@ -115,17 +116,31 @@ export class McpClient implements Receiver {
   log(): void {}
 }
 
+/** An error that Switchboard sent as the body of an HTTP error, which is quoted. */
+function quotedError(error: SwitchboardError): Error {
+  const [, body = ''] = / Response: (\{.*\})$/s.exec(error.message) ?? [];
+  try {
+    const { error: rpc } = JSON.parse(body) as { error?: RpcError };
+    if (typeof rpc?.message === 'string') return new RpcFailure(rpc);
+  } catch {
+    // It is of another program.
+  }
+  return error;
+}
+
 export async function projectNames(url: string): Promise<string[]> {
   const { projects } = await callApi<{ projects: ProjectView[] }>(url, 'GET', '/projects');
   return projects.map(({ name }) => name);
 }
 
 export async function checkReachable(url: string): Promise<void> {
+  const options = { timeoutMs: HEALTH_TIMEOUT_MS, ...(await trustFor(url)) };
   try {
-    const { status } = await request('GET', `${url}/healthz`, { timeoutMs: HEALTH_TIMEOUT_MS });
+    const { status } = await request('GET', `${url}/healthz`, options);
     if (status === 200) return;
-  } catch {
-    // Reported below.
+  } catch (error) {
+    const why = await explained(url, error);
+    throw why instanceof UnreachableError ? why : noSwitchboard(url, why);
   }
   throw noSwitchboard(url);
 }

@@ -1,9 +1,11 @@
 import { HttpExchange } from '../channels/http-client/exchange.ts';
 import { ConnectionPool } from '../channels/http-client/pool.ts';
+import { proxyFor } from '../channels/http-client/proxy.ts';
 import { requestHead } from '../channels/http-client/request-head.ts';
 import type { ResponseHead } from '../channels/http-client/response-head.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { join } from '../protocol/jsonrpc.ts';
+import type { Trust } from './access.ts';
 
 /** Larger than any response of the API. */
 const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
@@ -15,11 +17,9 @@ export interface Response {
   body: Buffer;
 }
 
-interface RequestOptions {
+interface RequestOptions extends Trust {
   timeoutMs: number;
   headers?: Record<string, string>;
-  /** Checks the connection before anything is sent. */
-  vet?: () => Promise<void>;
   json?: unknown;
 }
 
@@ -28,9 +28,9 @@ export class NeverSentError extends Error {}
 
 /** Uses one connection per request. Node's `fetch` needs 8 MB and takes longer to load than a command takes to run. */
 export async function request(method: string, address: string, options: RequestOptions): Promise<Response> {
-  const { timeoutMs, headers = {}, vet, json } = options;
+  const { timeoutMs, headers = {}, vet, acceptsAnyCertificate, json } = options;
   const url = new URL(address);
-  const pool = new ConnectionPool(url, { vet });
+  const pool = new ConnectionPool(url, { vet, acceptsAnyCertificate, proxy: proxyFor(url, process.env) });
   const body = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
   const own = {
     accept: 'application/json',

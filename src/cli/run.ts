@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { SwitchboardError } from '../errors.ts';
 import { identity } from '../self-identity.ts';
+import { adviceFor } from './advice.ts';
 import { addCallsCommand } from './calls/command.ts';
 import { addChatCommand } from './chat/command.ts';
 import { addClientCommands } from './client/command.ts';
@@ -73,7 +74,7 @@ function usageMessage({ code, message }: CommanderError): string {
 }
 
 function report(error: unknown, asJson: boolean): void {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (!asJson) {
     complain(`error: ${message}`);
     return;
@@ -88,6 +89,13 @@ function report(error: unknown, asJson: boolean): void {
   const data = error instanceof SwitchboardError ? error.data : {};
   const details = Object.keys(data).length === 0 ? {} : { details: data };
   printError({ code, message, ...details, ...rpc });
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof RpcFailure)) return error.message;
+  const { code, ...data } = (error.rpc.data ?? {}) as Record<string, unknown>;
+  return error.message + adviceFor(code, data);
 }
 
 /** One line, because it may end a stream of JSON lines. */

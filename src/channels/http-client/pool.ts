@@ -8,6 +8,8 @@ const MAX_CONNECTIONS = 256;
 
 interface PoolOptions {
   vet?: (() => Promise<void>) | undefined;
+  /** Needs `vet`. */
+  acceptsAnyCertificate?: boolean | undefined;
   proxy?: HttpProxy | undefined;
 }
 
@@ -24,7 +26,7 @@ export class ConnectionPool implements ConnectionOwner {
   private sweep: NodeJS.Timeout | undefined;
   private isDestroyed = false;
 
-  constructor(url: URL, { vet, proxy }: PoolOptions = {}) {
+  constructor(url: URL, { vet, acceptsAnyCertificate, proxy }: PoolOptions = {}) {
     const isSecure = url.protocol === 'https:';
     this.adapt = proxy === undefined || isSecure ? undefined : (head) => throughProxy(head, url, proxy);
     this.address = {
@@ -32,6 +34,7 @@ export class ConnectionPool implements ConnectionOwner {
       port: Number(url.port) || (isSecure ? 443 : 80),
       isSecure,
       vet,
+      acceptsAnyCertificate: acceptsAnyCertificate && vet !== undefined,
       proxy,
     };
   }

@@ -5,12 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
 import type { RunningSwitchboard } from '../../gateway/stdio/client.ts';
 import { home } from '../../home.ts';
-import { apiPassFor, type Pass, passFor } from '../access.ts';
+import { ownPassFor, type Pass, passFor } from '../access.ts';
 import { callApi } from '../api.ts';
-import { endpointOf } from '../defaults.ts';
+import { givenKey } from '../credential.ts';
+import { endpointOf, isOnThisMachine, KEY_VARIABLE } from '../defaults.ts';
 import { findConfig } from '../input.ts';
 import { checkReachable } from '../mcp-client.ts';
 import { complain } from '../output.ts';
+import { WrongAddressError } from '../reach.ts';
 
 export interface BridgeFlags {
   url: string;
@@ -22,6 +24,7 @@ export interface BridgeFlags {
 const RETURN_MS = 15_000;
 /** How long a Switchboard that we started may take, unless it exits. */
 const START_MS = 120_000;
+const POLL_MS = 50;
 /** A Switchboard started for a bridge exits after this long without a client. */
 const IDLE_EXIT_SECONDS = 300;
 /** As in `npm start`: a small initial heap causes too many garbage collections. */
@@ -31,6 +34,7 @@ const HEAP_FLAG = '--initial-heap-size=128';
 export function switchboardAt(flags: BridgeFlags): RunningSwitchboard {
   let starting: Promise<void> | undefined;
   let ranBefore = false;
+  let isChecked = false;
   let pass: Pass = { headers: {} };
   return {
     endpoint: endpointOf(flags),
@@ -42,7 +46,9 @@ export function switchboardAt(flags: BridgeFlags): RunningSwitchboard {
         .then(async () => {
           ranBefore = true;
           // If it ran as this user before, one of another user is not accepted in its place.
-          pass = await (pass.vet === undefined ? passFor : apiPassFor)(flags.url);
+          pass = await (pass.vet === undefined ? passFor : ownPassFor)(flags.url);
+          if (!isChecked && givenKey() !== undefined) await warnIfRefused(flags.url);
+          isChecked = true;
         })
         .finally(() => {
           starting = undefined;
@@ -56,11 +62,13 @@ export function switchboardAt(flags: BridgeFlags): RunningSwitchboard {
 /** If it ran before, it may be restarting: waits for it even if starting one fails. */
 async function ensureRunning(flags: BridgeFlags, ranBefore: boolean): Promise<void> {
   const { url } = flags;
-  if (await isRunning(url)) {
+  const failure = await failureToReach(url);
+  if (failure === undefined) {
     if (!ranBefore) await checkConfig(flags);
     return;
   }
-  const started = ranBefore ? attempt(() => start(flags)) : start(flags);
+  if (!ranBefore && (failure instanceof WrongAddressError || !canStart(url))) throw failure;
+  const started = ranBefore ? attempt(() => (canStart(url) ? start(flags) : undefined)) : start(flags);
   const begin = Date.now();
   const limit = () => (started === undefined || started.hasEnded() ? RETURN_MS : START_MS);
   while (Date.now() < begin + limit()) {
@@ -71,12 +79,18 @@ async function ensureRunning(flags: BridgeFlags, ranBefore: boolean): Promise<vo
     }
     // If two bridges start one at the same time, the loser uses the winner's.
     if (started?.hasEnded() && !ranBefore && !(await isRunning(url))) break;
-    await delay(50);
+    await delay(POLL_MS);
   }
+  if (started === undefined) throw failure;
   throw new SwitchboardError(
     'invalid_config',
     `Switchboard did not start at ${url}; ${joinPath(home(), 'switchboard.log')} says why.`,
   );
+}
+
+/** One with a certificate needs options of its own, and so does one for other machines. */
+function canStart(url: string): boolean {
+  return isOnThisMachine(url) && url.startsWith('http:');
 }
 
 /** Rejects a running Switchboard that uses another file than `--config`. */
@@ -108,12 +122,15 @@ function start({ url, config }: BridgeFlags): Started {
   mkdirSync(folder, { recursive: true });
   const log = openSync(joinPath(folder, 'switchboard.log'), 'a');
   const words = ['up', '--config', findConfig(config), '--host', host, '--port', port || '80'];
+  // It serves others too, and must not have our key.
+  const { [KEY_VARIABLE]: _, ...env } = process.env;
   const child = spawn(
     process.execPath,
     [HEAP_FLAG, process.argv[1]!, ...words, '--exit-when-idle', String(IDLE_EXIT_SECONDS)],
     {
       detached: true,
       stdio: ['ignore', log, log],
+      env,
     },
   );
   let exited = false;
@@ -135,8 +152,20 @@ function attempt<T>(action: () => T): T | undefined {
 }
 
 async function isRunning(url: string): Promise<boolean> {
+  return (await failureToReach(url)) === undefined;
+}
+
+/** The client shows at most that requests fail. */
+async function warnIfRefused(url: string): Promise<void> {
+  await callApi(url, 'GET', '/whoami').catch((error: unknown) => {
+    const isRefused = error instanceof SwitchboardError && error.code === 'unauthorized';
+    if (isRefused) complain(`warning: ${error.message}`);
+  });
+}
+
+function failureToReach(url: string): Promise<Error | undefined> {
   return checkReachable(url).then(
-    () => true,
-    () => false,
+    () => undefined,
+    (error: Error) => error,
   );
 }

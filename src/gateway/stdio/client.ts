@@ -10,8 +10,12 @@ export const MAX_BYTES = 64 * 1024 * 1024;
 
 export interface RunningSwitchboard {
   endpoint: string;
-  /** Authenticates; `vet` checks each connection before the headers are sent on it. */
-  readonly pass: { headers: Record<string, string>; vet?: () => Promise<void> };
+  /** Authenticates; `vet` checks each connection before the headers are sent on it, if need be instead of its certificate. */
+  readonly pass: {
+    headers: Record<string, string>;
+    vet?: () => Promise<void>;
+    acceptsAnyCertificate?: boolean;
+  };
   ensureRunning(): Promise<void>;
   /** Shown to the user, not to the client. */
   log(line: string): void;
