@@ -1,5 +1,6 @@
 import { type Action, higher, type Role, roleMay } from './roles.ts';
-import { type Item, type Rule, RuleSet } from './rules.ts';
+import { RuleSet } from './rule-set.ts';
+import type { Item, Rule } from './rules.ts';
 
 /** The facts from which permissions follow. */
 export interface Grants {
@@ -18,23 +19,31 @@ export type Decision =
 export class Permissions {
   private readonly grants: Grants;
   private readonly rules: readonly Rule[];
+  /** True if nothing is hidden and nothing is forbidden, in any project. */
+  readonly isUnrestricted: boolean;
+  /** Whether every project is visible, with everything in it. */
+  readonly seesAll: boolean;
   private readonly ruleSets = new Map<string, RuleSet | undefined>();
 
   /** `rules`: those that may apply, of any project. */
   constructor(grants: Grants, rules: readonly Rule[]) {
     this.grants = grants;
     this.rules = rules;
+    this.seesAll = grants.everywhere !== undefined && rules.length === 0;
+    this.isUnrestricted = this.seesAll && grants.everywhere === 'admin';
   }
 
-  /** True if nothing is hidden and nothing is forbidden, in any project. */
-  get isUnrestricted(): boolean {
-    return this.grants.everywhere === 'admin' && this.rules.length === 0;
+  /** Undefined if nothing in this project is hidden. */
+  visibleIn(project: string): ((item: Item) => boolean) | undefined {
+    const isAllVisible = this.may('see', project) && this.rulesIn(project) === undefined;
+    return isAllVisible ? undefined : (item) => this.decide('see', project, item).isAllowed;
   }
 
   /** The role in a project, or in all projects. */
   roleIn(project: string | undefined): Role | undefined {
     const { everywhere, byProject } = this.grants;
-    return project === undefined ? everywhere : higher(everywhere, byProject.get(project));
+    if (project === undefined || byProject.size === 0) return everywhere;
+    return higher(everywhere, byProject.get(project));
   }
 
   /** Whether the role suffices. Without a project: in all projects. */
@@ -50,6 +59,7 @@ export class Permissions {
 
   /** Undefined if no rule narrows the role in this project. */
   rulesIn(project: string): RuleSet | undefined {
+    if (this.rules.length === 0) return undefined;
     if (!this.ruleSets.has(project)) {
       const role = this.roleIn(project);
       const applicable = this.rules.filter(

@@ -1,24 +1,15 @@
-import { type Grants, Permissions } from './permissions.ts';
+import { isKey, keyIdOf } from './keys.ts';
 import { Principal } from './principal.ts';
-import { higher, type Role } from './roles.ts';
-import type { Rule } from './rules.ts';
+import { type RoleFacts, SharedPermissions } from './shared-permissions.ts';
+
+export type { Grant } from './shared-permissions.ts';
 
 /** The stored facts about access. Dates are milliseconds. */
-export interface AccessState {
+export interface AccessState extends RoleFacts {
   principals: readonly { id: string; kind: 'key' | 'person'; name: string; expiresAt: number | undefined }[];
   /** Several for a key that is being rotated. `id`: the public part of the key. */
   secrets: readonly { id: string; principal: string; hash: Buffer; expiresAt: number | undefined }[];
-  members: readonly { group: string; principal: string }[];
-  grants: readonly Grant[];
-  rules: readonly Rule[];
   limits: readonly Limit[];
-}
-
-export interface Grant {
-  holder: { kind: 'principal' | 'group'; id: string };
-  /** Undefined for all projects. */
-  project: string | undefined;
-  role: Role;
 }
 
 /** Applies to the requests that fit all of its conditions, together. */
@@ -31,12 +22,15 @@ export interface Limit {
   readonly tool: string | undefined;
   readonly perMinute: number | undefined;
   readonly concurrent: number | undefined;
+  /** Whether all principals share one counter. */
+  readonly isShared: boolean;
 }
 
+/** Kept until it is removed from the store, so that whoever uses it later learns that it has expired. */
 interface Secret {
-  hash: Buffer;
-  expiresAt: number;
-  principal: Principal;
+  readonly hash: Buffer;
+  readonly expiresAt: number;
+  readonly owner: Principal;
 }
 
 interface PolicyEvents {
@@ -44,128 +38,146 @@ interface PolicyEvents {
   ended(principal: Principal): void;
   /** Its permissions have changed. */
   changed(principal: Principal): void;
+  /** After each change of what anybody may do. */
+  applied(): void;
 }
 
-const MAX_TIMER_MS = 2 ** 31 - 1;
+/** The clock may be changed, or the machine sleep: no timer runs for longer. */
+const MAX_TIMER_MS = 60_000;
 
 /** Who is known, and what they may do: the stored facts in memory, for decisions without I/O. */
 export class Policy {
   private readonly events: PolicyEvents;
-  private readonly principals = new Map<string, Principal>();
+  private readonly permissions = new SharedPermissions();
+  private principals = new Map<string, Principal>();
   private secrets = new Map<string, Secret>();
-  private shared = new Map<string, Permissions>();
+  private uses = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
+  private checkedAt = 0;
+  private changes = 0;
   limits: readonly Limit[] = [];
 
   constructor(events: PolicyEvents) {
     this.events = events;
   }
 
-  get(id: string): Principal | undefined {
-    return this.principals.get(id);
+  /** Grows with everything that is applied and everything that expires: while it stays, so does who is known. */
+  get epoch(): number {
+    return this.changes;
   }
 
-  secret(id: string): Secret | undefined {
-    return this.secrets.get(id);
+  get(id: string): Principal | undefined {
+    return this.principals.get(id);
   }
 
   all(): Iterable<Principal> {
     return this.principals.values();
   }
 
+  /** The principal with this secret, even if one of the two has expired. */
+  ownerOf(secretId: string): Principal | undefined {
+    return this.secrets.get(secretId)?.owner;
+  }
+
+  /** Takes as long for an unknown key as for a wrong one. */
+  authenticate(key: string): { principal: Principal; secretId: string } | 'unknown' | 'expired' {
+    const secretId = keyIdOf(key);
+    if (secretId === undefined) return 'unknown';
+    const secret = this.secrets.get(secretId);
+    if (!isKey(key, secret?.hash) || secret === undefined) return 'unknown';
+    const { owner, expiresAt } = secret;
+    const now = Date.now();
+    if (owner.isEnded || owner.expiresAt <= now || expiresAt <= now) return 'expired';
+    return { principal: owner, secretId };
+  }
+
+  /** Notes when a secret was used. */
+  used(secretId: string, now: number): void {
+    this.uses.set(secretId, now);
+  }
+
+  /** The last use of each secret that was used since the last time. */
+  takeUses(): { id: string; at: number }[] {
+    const taken = [...this.uses].map(([id, at]) => ({ id, at }));
+    this.uses.clear();
+    return taken;
+  }
+
   /** Replaces everything by what is stored. */
   apply(state: AccessState): void {
-    const permissionsOf = this.permissionsBy(state);
-    const known = new Set<string>();
-    const changed: Principal[] = [];
-    for (const { id, kind, name, expiresAt = Number.POSITIVE_INFINITY } of state.principals) {
-      known.add(id);
-      const permissions = permissionsOf(id);
-      const present = this.principals.get(id);
-      if (present === undefined)
-        this.principals.set(id, new Principal(kind, id, name, permissions, expiresAt));
-      else {
-        if (present.permissions !== permissions) changed.push(present);
-        Object.assign(present, { name, permissions, expiresAt });
-      }
-    }
-    for (const [id, principal] of this.principals) if (!known.has(id)) this.end(principal);
+    this.checkedAt = Date.now();
+    const before = this.principals;
+    const { changed, expired } = this.replacePrincipals(state);
+    const ended = [...before.values()].filter(({ id }) => !this.principals.has(id));
     this.secrets = new Map();
-    for (const { id, principal: owner, hash, expiresAt = Number.POSITIVE_INFINITY } of state.secrets) {
-      const principal = this.principals.get(owner);
-      if (principal !== undefined) this.secrets.set(id, { hash, expiresAt, principal });
+    for (const { id, principal, hash, expiresAt = Number.POSITIVE_INFINITY } of state.secrets) {
+      const owner = this.principals.get(principal) ?? expired.get(principal);
+      if (owner !== undefined) this.secrets.set(id, { hash, expiresAt, owner });
     }
     this.limits = state.limits;
-    for (const principal of changed) this.events.changed(principal);
-    this.expire();
+    this.schedule();
+    this.announce(ended, changed);
   }
 
   close(): void {
     clearTimeout(this.timer);
   }
 
-  private permissionsBy({ members, grants, rules }: AccessState): (principal: string) => Permissions {
-    const groupsOf = Map.groupBy(members, ({ principal }) => principal);
-    const grantsOf = Map.groupBy(grants, ({ holder }) => holder.id);
-    const named = new Set(rules.flatMap(({ subject }) => ('id' in subject ? [subject.id] : [])));
-    const byFacts = new Map<string, Permissions>();
-    const before = this.shared;
-    const inUse = new Map<string, Permissions>();
-    this.shared = inUse;
-    return (id) => {
-      const groups = (groupsOf.get(id) ?? []).map(({ group }) => group);
-      const held = [id, ...groups].flatMap((holder) => grantsOf.get(holder) ?? []);
-      const subjects = [id, ...groups].filter((holder) => named.has(holder)).toSorted();
-      const grants = grantsFrom(held);
-      const facts = JSON.stringify([grants.everywhere, [...grants.byProject].toSorted(), subjects]);
-      let permissions = byFacts.get(facts);
-      if (permissions === undefined) {
-        const applicable = rules.filter((rule) => mayApply(rule, grants, subjects));
-        const key = facts + JSON.stringify(applicable);
-        permissions = inUse.get(key) ?? before.get(key) ?? new Permissions(grants, applicable);
-        byFacts.set(facts, permissions);
-        inUse.set(key, permissions);
+  /** Those that are known already stay the same objects. */
+  private replacePrincipals(state: AccessState) {
+    const permissionsOf = this.permissions.by(state);
+    const before = this.principals;
+    const changed: Principal[] = [];
+    const expired = new Map<string, Principal>();
+    this.principals = new Map();
+    for (const { id, kind, name, expiresAt = Number.POSITIVE_INFINITY } of state.principals) {
+      const permissions = permissionsOf(id);
+      const known = before.get(id);
+      const principal = known ?? new Principal(kind, id, name, permissions, expiresAt);
+      const isExpired = expiresAt <= this.checkedAt;
+      if (known !== undefined) {
+        if (known.permissions !== permissions && !isExpired) changed.push(known);
+        Object.assign(known, { name, permissions, expiresAt });
       }
-      return permissions;
-    };
+      if (isExpired) {
+        principal.isEnded = true;
+        expired.set(id, principal);
+      } else this.principals.set(id, principal);
+    }
+    return { changed, expired };
   }
 
-  private end(principal: Principal): void {
-    this.principals.delete(principal.id);
-    principal.isEnded = true;
-    this.events.ended(principal);
+  /** Events come last: who hears of them sees everything as it is now. */
+  private announce(ended: readonly Principal[], changed: readonly Principal[]): void {
+    this.changes++;
+    for (const principal of ended) principal.isEnded = true;
+    for (const principal of ended) this.events.ended(principal);
+    for (const principal of changed) this.events.changed(principal);
+    this.events.applied();
   }
 
-  /** Ends what has expired, and sets the timer for what expires next. */
   private expire(): void {
+    const [since, now] = [this.checkedAt, Date.now()];
+    this.checkedAt = now;
+    const ended = [...this.principals.values()].filter(({ expiresAt }) => expiresAt <= now);
+    for (const { id } of ended) this.principals.delete(id);
+    const hasExpired = [...this.secrets.values()].some(
+      ({ expiresAt }) => expiresAt > since && expiresAt <= now,
+    );
+    this.schedule();
+    if (hasExpired || ended.length > 0) this.announce(ended, []);
+  }
+
+  /** Sets the timer for what expires next. */
+  private schedule(): void {
     clearTimeout(this.timer);
-    const now = Date.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const principal of this.principals.values()) {
-      if (principal.expiresAt <= now) this.end(principal);
-      else next = Math.min(next, principal.expiresAt);
-    }
-    for (const [id, { expiresAt }] of this.secrets) {
-      if (expiresAt <= now) this.secrets.delete(id);
-      else next = Math.min(next, expiresAt);
-    }
+    for (const known of [this.principals, this.secrets])
+      for (const { expiresAt } of known.values())
+        if (expiresAt > this.checkedAt) next = Math.min(next, expiresAt);
     if (next === Number.POSITIVE_INFINITY) return;
-    this.timer = setTimeout(() => this.expire(), Math.min(next - now, MAX_TIMER_MS));
+    const inMs = Math.max(next - this.checkedAt, 1);
+    this.timer = setTimeout(() => this.expire(), Math.min(inMs, MAX_TIMER_MS));
     this.timer.unref();
   }
-}
-
-function grantsFrom(held: readonly Grant[]): Grants {
-  const byProject = new Map<string, Role>();
-  let everywhere: Role | undefined;
-  for (const { project, role } of held) {
-    if (project === undefined) everywhere = higher(role, everywhere);
-    else byProject.set(project, higher(role, byProject.get(project))!);
-  }
-  return { everywhere, byProject };
-}
-
-function mayApply({ project, subject }: Rule, grants: Grants, subjects: readonly string[]): boolean {
-  if ('id' in subject && !subjects.includes(subject.id)) return false;
-  return project === undefined || grants.everywhere !== undefined || grants.byProject.has(project);
 }

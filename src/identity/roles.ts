@@ -36,8 +36,11 @@ export const actions = {
 
 export type Action = keyof typeof actions;
 
+const ranks = new Map<Role | undefined, number>(roles.map((role, index) => [role, index]));
+
+/** Below all roles if there is none. */
 export function rank(role: Role | undefined): number {
-  return role === undefined ? -1 : roles.indexOf(role);
+  return ranks.get(role) ?? -1;
 }
 
 export function roleMay(role: Role | undefined, action: Action): boolean {

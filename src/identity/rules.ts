@@ -1,6 +1,4 @@
-import { allowedBy } from '../config/tool-patterns.ts';
 import type { Role } from './roles.ts';
-import { spellings } from './spellings.ts';
 
 export const itemKinds = ['tool', 'prompt', 'resource'] as const;
 export type ItemKind = (typeof itemKinds)[number];
@@ -44,83 +42,10 @@ export interface Item {
   name: string;
   /** The annotations of a tool, as each server gives them. */
   hints: readonly Hints[];
-}
-
-/** The rules for one principal in one project. The most specific one decides; of equal ones, a denial does. */
-export class RuleSet {
-  private readonly ordered: readonly {
-    rule: Rule;
-    matches: (item: Item, names: readonly string[]) => boolean;
-  }[];
-
-  constructor(rules: readonly Rule[]) {
-    this.ordered = rules
-      .toSorted(bySpecificity)
-      .map((rule) => ({ rule, matches: rule.effect === 'deny' ? denial(rule) : permission(rule) }));
-  }
-
-  /** The rule that decides; undefined if none matches, so that the role decides. */
-  decider(item: Item): Rule | undefined {
-    const names = item.kind === 'resource' ? spellings(item.name) : [item.name];
-    return this.ordered.find(({ matches }) => matches(item, names))?.rule;
-  }
-}
-
-/** A denial matches if any reading of the item does, in any case. */
-function denial(rule: Rule) {
-  const isServer = anyCase(rule.server);
-  const isName = anyCase(rule.name);
-  return ({ kind, servers, hints }: Item, names: readonly string[]): boolean =>
-    (rule.kind === undefined || rule.kind === kind) &&
-    servers.some(isServer) &&
-    names.some(isName) &&
-    hintsOf(kind, hints).some((hint) => fitsHint(rule, hint));
-}
-
-/** A permission matches only if every reading of the item does. */
-function permission(rule: Rule) {
-  const isServer = sameCase(rule.server);
-  const isName = sameCase(rule.name);
-  return ({ kind, servers: [group, ...members], hints }: Item, names: readonly string[]): boolean =>
-    (rule.kind === undefined || rule.kind === kind) &&
-    (isServer(group!) || (members.length > 0 && members.every(isServer))) &&
-    names.every(isName) &&
-    hintsOf(kind, hints).every((hint) => fitsHint(rule, hint));
-}
-
-function sameCase(pattern: string): (text: string) => boolean {
-  const matches = allowedBy([pattern]);
-  return (name) => matches({ name });
-}
-
-function anyCase(pattern: string): (text: string) => boolean {
-  const matches = allowedBy([pattern.toLowerCase()]);
-  return (name) => matches({ name: name.toLowerCase() });
-}
-
-interface EffectiveHint {
-  readOnly: boolean;
-  destructive: boolean;
-}
-
-const harmless: readonly EffectiveHint[] = [{ readOnly: true, destructive: false }];
-const unknown: readonly EffectiveHint[] = [{ readOnly: false, destructive: true }];
-
-/** Prompts and resources only return data. A tool without annotations may do anything. */
-function hintsOf(kind: ItemKind, hints: readonly Hints[]): readonly EffectiveHint[] {
-  if (kind !== 'tool') return harmless;
-  if (hints.length === 0) return unknown;
-  return hints.map(({ readOnlyHint, destructiveHint }) => {
-    const readOnly = readOnlyHint === true;
-    return { readOnly, destructive: destructiveHint === true || (!readOnly && destructiveHint !== false) };
-  });
-}
-
-function fitsHint(rule: Rule, hint: EffectiveHint): boolean {
-  return (
-    (rule.readOnly === undefined || rule.readOnly === hint.readOnly) &&
-    (rule.destructive === undefined || rule.destructive === hint.destructive)
-  );
+  /** Set if the name is a URI template, and the request may reveal any URI of it. */
+  revealsAll?: boolean;
+  /** What the request says about the URIs that it may reveal, as JSON. Without it, they may be any. */
+  input?: string;
 }
 
 /** As a person would say it, for example: deny role caller tool github/delete_* */
@@ -158,7 +83,7 @@ function patternRank(pattern: string): [number, number] {
 }
 
 /** The most specific first; of equals, denials first. */
-function bySpecificity(one: Rule, other: Rule): number {
+export function bySpecificity(one: Rule, other: Rule): number {
   const [mine, theirs] = [specificity(one), specificity(other)];
   const at = mine.findIndex((value, index) => value !== theirs[index]);
   if (at !== -1) return theirs[at]! - mine[at]!;
