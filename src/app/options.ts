@@ -31,7 +31,8 @@ export interface AppOptions {
 
 export interface AppEvents {
   progressed(message: string): void;
-  listening(url: string): void;
+  /** `publicUrl`: the address that clients use; `auth`: whether every request needs a key. */
+  listening(url: string, access: { publicUrl?: string | undefined; auth: boolean }): void;
   /** `from` equals the current state if only the offer has changed. */
   serverChanged(event: ServerEvent): void;
   configApplied(started: string[], changed: string[], stopped: string[]): void;

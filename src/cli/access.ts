@@ -4,8 +4,9 @@ import { trustAuthorities } from '../channels/authorities.ts';
 import { home } from '../home.ts';
 import { readListeners } from '../identity/sockets.ts';
 import { openToken, readToken, tokenPath } from '../identity/token.ts';
+import { isOnThisMachine, isOwnNumber, ownAddressesOf } from './addresses.ts';
 import { givenKey } from './credential.ts';
-import { isOnThisMachine, KEY_VARIABLE } from './defaults.ts';
+import { KEY_VARIABLE } from './defaults.ts';
 import { UnreachableError } from './exit.ts';
 import { complain, print } from './output.ts';
 
@@ -34,7 +35,7 @@ export async function passFor(address: string): Promise<Pass> {
   const listener = await ownerOfListener(address);
   const trust = trustIn(address, listener);
   warnOf(address, listener, key !== undefined);
-  const isOwn = isNumeric(address) && listener === 'us';
+  const isOwn = isOwnNumber(address) && listener === 'us';
   const credential = key ?? (isOwn ? readToken(home()) : undefined);
   if (credential === undefined) return { headers: {}, ...trust };
   const vet = listener === 'us' ? { vet: vetOf(address) } : {};
@@ -62,7 +63,9 @@ type Listener = 'us' | 'others' | 'nobody';
 function trustIn(address: string, listener: Listener): Trust {
   if (!address.startsWith('https:')) return {};
   trustSystemAuthorities();
-  return isNumeric(address) && listener === 'us' ? { vet: vetOf(address), acceptsAnyCertificate: true } : {};
+  return isOwnNumber(address) && listener === 'us'
+    ? { vet: vetOf(address), acceptsAnyCertificate: true }
+    : {};
 }
 
 function vetOf(address: string): () => Promise<void> {
@@ -103,24 +106,14 @@ function warnOnce(message: string): void {
   complain(`warning: ${message}`);
 }
 
-function isNumeric(address: string): boolean {
-  const { hostname } = new URL(address);
-  return hostname === '127.0.0.1' || hostname === '[::1]';
-}
-
 async function ownerOfListener(address: string): Promise<Listener> {
-  const { hostname, port, protocol } = new URL(address);
+  const { port, protocol } = new URL(address);
   const usualPort = protocol === 'https:' ? 443 : 80;
-  const ends = addressesOf(hostname).map((host) => ({ address: host, port: Number(port || usualPort) }));
+  const ends = ownAddressesOf(address).map((host) => ({ address: host, port: Number(port || usualPort) }));
   const listeners = (await Promise.all(ends.map((end) => readListeners(end).catch(() => [])))).flat();
   const user = process.geteuid?.();
   if (listeners.length === 0) return 'nobody';
   return listeners.every((owner) => owner === user || owner === 0) ? 'us' : 'others';
-}
-
-function addressesOf(hostname: string): string[] {
-  if (hostname === 'localhost') return ['127.0.0.1', '::1'];
-  return hostname === '[::1]' ? ['::1'] : hostname.startsWith('127.') ? [hostname] : [];
 }
 
 function notOurs(address: string): UnreachableError {

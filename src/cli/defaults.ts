@@ -16,9 +16,3 @@ export type SetExitCode = (code: number) => void;
 export function endpointOf({ url, project }: { url: string; project?: string | undefined }): string {
   return project === undefined ? `${url}/mcp` : `${url}/mcp/${encodeURIComponent(project)}`;
 }
-
-/** Whether requests to this address stay on this machine. */
-export function isOnThisMachine(url: string): boolean {
-  const { hostname } = new URL(url);
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
-}

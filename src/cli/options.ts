@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { toolNamings } from '../config/choices.ts';
 import { DEFAULT_PROJECT, DEFAULT_URL, URL_VARIABLE } from './defaults.ts';
@@ -62,6 +63,27 @@ function baseUrl(text: string): string {
     throw new InvalidArgumentError('Use an address such as http://127.0.0.1:7400.');
   }
   return url.origin;
+}
+
+/** The address that clients use, without a path. */
+export function publicUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || ![url.origin, `${url.origin}/`].includes(text)) {
+    throw new InvalidArgumentError('Use an address without a path, such as https://sb.example.');
+  }
+  return url.origin;
+}
+
+/** Repeatable. */
+export function addressRange(text: string, before: string[] = []): string[] {
+  const [address = '', bits, ...more] = text.split('/');
+  const version = isIP(address);
+  const isRange =
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+  if (version === 0 || more.length > 0 || !isRange) {
+    throw new InvalidArgumentError('Use an address or a range, such as 127.0.0.1 or 10.0.0.0/8.');
+  }
+  return [...before, text];
 }
 
 export function port(text: string): number {

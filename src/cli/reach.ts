@@ -1,6 +1,7 @@
 import { connect } from 'node:tls';
 import { tlsOptions, withoutBrackets } from '../channels/http-client/proxy.ts';
-import { isOnThisMachine, URL_VARIABLE } from './defaults.ts';
+import { isOnThisMachine } from './addresses.ts';
+import { URL_VARIABLE } from './defaults.ts';
 import { UnreachableError } from './exit.ts';
 import { NeverSentError } from './request.ts';
 

@@ -18,6 +18,8 @@ import { addServerCommands } from './server/command.ts';
 import { addToolCommands } from './tool/command.ts';
 
 const exitHelp = `
+Environment: SWITCHBOARD_URL is the default of --url; SWITCHBOARD_KEY is a key for that Switchboard, which another
+machine needs.
 Exit codes: 0 success; 1 the operation failed (a tool or a server returned an error); 2 the command line or a
 configuration file is invalid; 3 there is no Switchboard at the address.`;
 

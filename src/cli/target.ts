@@ -40,6 +40,8 @@ export async function withSwitchboard<Result>(
       port: 0,
       home: home(),
       database: { mode: 'none' },
+      // Only this command uses it, and there are no keys without a database.
+      auth: false,
       signal,
       killSignal: kill.signal,
     },

@@ -6,9 +6,10 @@ import { SwitchboardError } from '../../errors.ts';
 import type { RunningSwitchboard } from '../../gateway/stdio/client.ts';
 import { home } from '../../home.ts';
 import { ownPassFor, type Pass, passFor } from '../access.ts';
+import { isLoopback } from '../addresses.ts';
 import { callApi } from '../api.ts';
 import { givenKey } from '../credential.ts';
-import { endpointOf, isOnThisMachine, KEY_VARIABLE } from '../defaults.ts';
+import { endpointOf, KEY_VARIABLE } from '../defaults.ts';
 import { findConfig } from '../input.ts';
 import { checkReachable } from '../mcp-client.ts';
 import { complain } from '../output.ts';
@@ -90,7 +91,7 @@ async function ensureRunning(flags: BridgeFlags, ranBefore: boolean): Promise<vo
 
 /** One with a certificate needs options of its own, and so does one for other machines. */
 function canStart(url: string): boolean {
-  return isOnThisMachine(url) && url.startsWith('http:');
+  return isLoopback(url) && url.startsWith('http:');
 }
 
 /** Rejects a running Switchboard that uses another file than `--config`. */

@@ -1,20 +1,26 @@
 import { once } from 'node:events';
+import { resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { ServerEvent, ServerView } from '../../api/views.ts';
 import { type App, type AppOptions, startApp, type Waiting } from '../../app.ts';
 import { home } from '../../home.ts';
-import { identity } from '../../self-identity.ts';
 import { DEFAULT_PROJECT } from '../defaults.ts';
-import { onStopSignals } from '../exit.ts';
+import { onStopSignals, usageError } from '../exit.ts';
 import { findConfig } from '../input.ts';
 import { complain, print, printJsonLine } from '../output.ts';
 import { eventNotes, marks, stateColumn, subjectOf } from '../server/text.ts';
+import { banner, type Listening } from './banner.ts';
 import { onParentGone } from './parent.ts';
 
 export interface UpFlags {
   config?: string;
   host: string;
   port: number;
+  auth?: boolean;
+  publicUrl?: string;
+  tlsCert?: string;
+  tlsKey?: string;
+  trustedProxy?: string[];
   startup?: AppOptions['startup'];
   onStartFailure?: AppOptions['onStartFailure'];
   exitWhenIdle?: number;
@@ -32,6 +38,7 @@ const COUNT_BUFFERS_LIKE_HEAP = '--external-memory-accounted-in-global-limit';
 export async function up(flags: UpFlags): Promise<void> {
   setFlagsFromString(COUNT_BUFFERS_LIKE_HEAP);
   const configPath = findConfig(flags.config);
+  const authentication = authenticationOf(flags);
   const show = flags.json ? jsonReporter() : textReporter();
   const stop = new AbortController();
   const kill = new AbortController();
@@ -62,13 +69,14 @@ export async function up(flags: UpFlags): Promise<void> {
       port: flags.port,
       home: home(),
       database: databaseFor(flags),
+      ...authentication,
       ...(flags.startup === undefined ? {} : { startup: flags.startup }),
       ...(flags.onStartFailure === undefined ? {} : { onStartFailure: flags.onStartFailure }),
       ...(flags.exitWhenIdle === undefined ? {} : { exitWhenIdleMs: flags.exitWhenIdle * 1_000 }),
     },
     {
       progressed: (message) => show.progress(message),
-      listening: (url) => show.listening(url, configPath),
+      listening: (url, access) => show.listening({ ...access, url, config: configPath }),
       serverChanged: (event) => show.server(event),
       configApplied: (...changes) => show.configured(...changes),
       warned: (message) => show.warning(message),
@@ -90,6 +98,21 @@ function databaseFor({ database }: UpFlags): AppOptions['database'] {
   return url === '' ? { mode: 'embedded', secretKey } : { mode: 'server', url, secretKey };
 }
 
+/** Files are relative to the current folder. */
+function authenticationOf({ auth, publicUrl, tlsCert, tlsKey, trustedProxy }: UpFlags): Partial<AppOptions> {
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
+    throw usageError('--tls-cert and --tls-key belong together: name the certificate and its key.');
+  }
+  return {
+    ...(auth === undefined ? {} : { auth }),
+    ...(publicUrl === undefined ? {} : { publicUrl }),
+    ...(tlsCert === undefined || tlsKey === undefined
+      ? {}
+      : { tls: { cert: resolve(tlsCert), key: resolve(tlsKey) } }),
+    ...(trustedProxy === undefined ? {} : { trustedProxies: trustedProxy }),
+  };
+}
+
 /** Undefined if stopped during the start. */
 async function startUnlessStopped(...start: Parameters<typeof startApp>): Promise<App | undefined> {
   try {
@@ -102,7 +125,7 @@ async function startUnlessStopped(...start: Parameters<typeof startApp>): Promis
 
 interface Reporter {
   progress(message: string): void;
-  listening(url: string, configPath: string): void;
+  listening(address: Listening): void;
   server(event: ServerEvent): void;
   configured(started: string[], changed: string[], stopped: string[]): void;
   warning(message: string): void;
@@ -114,8 +137,11 @@ function jsonReporter(): Reporter {
   const event = (value: object) => printJsonLine(value);
   return {
     progress: (message) => event({ event: 'progress', message }),
-    listening: (url, config) =>
-      event({ event: 'listening', url: `${url}/mcp`, base_url: url, pid: process.pid, config }),
+    listening: ({ url, publicUrl = null, auth, config }) =>
+      event({
+        ...{ event: 'listening', url: `${url}/mcp`, base_url: url, public_url: publicUrl, auth },
+        ...{ pid: process.pid, config },
+      }),
     server: (change) => event(serverEvent(change)),
     configured: (started, changed, stopped) => event({ event: 'configuration', started, changed, stopped }),
     warning: (message) => event({ event: 'warning', message }),
@@ -164,7 +190,7 @@ function textReporter(): Reporter {
   };
   return {
     progress: (message) => print(`${message} …`),
-    listening: (url, config) => print(banner(`${url}/mcp`, config)),
+    listening: (address) => print(banner(address)),
     server,
     configured: (started, changed, stopped) => {
       const changes = [
@@ -200,21 +226,4 @@ function labelOf(event: ServerEvent): string {
   const { label } = subjectOf(event);
   const { project } = event.server;
   return project === DEFAULT_PROJECT ? label : `${project}/${label}`;
-}
-
-function banner(endpoint: string, config: string): string {
-  const snippet = JSON.stringify({ mcpServers: { switchboard: { type: 'http', url: endpoint } } });
-  return [
-    `Switchboard ${identity().version}`,
-    '',
-    `  endpoint   ${endpoint}`,
-    `  config     ${config} (edits take effect while it runs)`,
-    '',
-    '  Paste into your MCP client (Claude Code, Cursor):',
-    `    ${snippet}`,
-    '  or:',
-    `    claude mcp add --transport http switchboard ${endpoint}`,
-    '',
-    '  Servers:',
-  ].join('\n');
 }
