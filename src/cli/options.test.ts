@@ -1,21 +1,5 @@
 import { expect, it } from 'vitest';
-import { daysOrNever, header, moment, onOrOff, pairs, wholeNumber } from './options.ts';
-
-it('a time is absolute, or relative to now', () => {
-  expect(moment('2030-01-31T12:00:00Z')).toBe('2030-01-31T12:00:00.000Z');
-  expect(moment('2030-01-31T12:00:00+02:00')).toBe('2030-01-31T10:00:00.000Z');
-  const ago = { '90s': 90_000, '15m': 900_000, '2h': 7_200_000, '7d': 604_800_000 };
-  for (const [text, milliseconds] of Object.entries(ago)) {
-    const before = Date.now();
-    const then = Date.parse(moment(text)) + milliseconds;
-    expect(then).toBeGreaterThanOrEqual(before);
-    expect(then).toBeLessThanOrEqual(Date.now());
-  }
-});
-
-it.each(['', 'yesterday', '1w', '-1h', '1', '2030-99-99', '999999999d'])('%j is not a time', (text) => {
-  expect(() => moment(text)).toThrow('Use a time such as');
-});
+import { daysOrNever, header, onOrOff, pairs, wholeNumber } from './options.ts';
 
 it('pairs are collected, and the last value of a name wins', () => {
   const env = pairs('--env');

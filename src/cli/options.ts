@@ -137,22 +137,3 @@ function pair(option: string, text: string, form: RegExp): Pairs {
 export function list(text: string, before: string[] = []): string[] {
   return [...before, text];
 }
-
-const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** A time, or an age: 90s, 15m, 2h, 7d. */
-export function moment(text: string): string {
-  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  const time = count === undefined ? dateOf(text) : Date.now() - Number(count) * unitMs[unit!]!;
-  const date = new Date(time);
-  if (Number.isNaN(date.getTime())) {
-    throw new InvalidArgumentError(
-      'Use a time such as 2030-01-31T12:00:00Z, or an age such as 90s, 15m, 2h or 7d.',
-    );
-  }
-  return date.toISOString();
-}
-
-function dateOf(text: string): number {
-  return /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
-}

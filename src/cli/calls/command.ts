@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { jsonOption, moment, projectOption, urlOption, wholeNumber } from '../options.ts';
+import { jsonOption, projectOption, urlOption, wholeNumber } from '../options.ts';
+import { moment } from '../times.ts';
 
 const help = `
 Examples:

@@ -75,7 +75,7 @@ export function serverChanges(server: ServerView, command: string[], flags: Serv
   const changes = {
     ...(name === undefined ? {} : { name }),
     ...(newTransport === undefined || newTransport === server.transport ? {} : { transport: newTransport }),
-    ...(isSame(config, server.config) ? {} : { config }),
+    ...(isSame(config, server.config ?? {}) ? {} : { config }),
     ...(isSame(labels, server.labels) ? {} : { labels }),
     ...Object.fromEntries(removed.map((key) => [key, null])),
     ...(unset.includes('description') ? { description: null } : {}),
