@@ -4,7 +4,7 @@ import { SwitchboardError } from '../errors.ts';
 import { isLoopback } from './address.ts';
 import type { AppOptions } from './options.ts';
 
-export type AuthenticatedSettings = Settings & { auth: boolean };
+export type AuthenticatedSettings = Settings & { auth: boolean; publicUrl: string | undefined };
 
 /** How requests are authenticated: the options of the command line, else the configuration. Throws if it is not safe. */
 export function authenticationOf(

@@ -1,6 +1,6 @@
 import querystring from 'node:querystring';
 import type { StatusView } from '../api/views.ts';
-import { maskCredentials, moveCredentials, type Settings } from '../config.ts';
+import { moveCredentials, type Settings } from '../config.ts';
 import type { Projects } from '../projects/projects.ts';
 import { Refresher } from '../projects/refresher.ts';
 import { Recorder } from '../records/recorder.ts';
@@ -31,7 +31,6 @@ export async function openDatabase(
     home,
     secretKey: database.secretKey,
     moveCredentials,
-    maskCredentials,
     auditDays,
     ...(signal === undefined ? {} : { signal }),
     ...(killSignal === undefined ? {} : { killSignal }),

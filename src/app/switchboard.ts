@@ -113,7 +113,7 @@ export class Switchboard implements App {
     });
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
     this.url = `${this.opened.certificate === undefined ? 'http' : 'https'}://${host}:${port}`;
-    events.listening(this.url);
+    events.listening(this.url, this.settings);
     this.warnOfSelf(configuration);
     this.hosting?.start();
     const first = this.waiting ?? [];
@@ -262,9 +262,14 @@ export class Switchboard implements App {
   private createServices(): Services {
     const { database, options } = this.opened;
     const { projects, projectEvents: events, serverSettings, persistence, hosting, chats } = this;
+    const { control, policy, limiter, refresher: policyRefresher } = this.identity;
     return {
       ...{ projects, events, serverSettings, testedServers: new Set() },
-      database: persistence && hosting && chats && { ...persistence, hosting, chats },
+      identity: { control, policy, limiter, isOn: this.settings.auth },
+      database:
+        persistence && hosting && chats && policyRefresher
+          ? { ...persistence, hosting, chats, policyRefresher }
+          : undefined,
       status: () => ({
         ...{ version: this.self.identity.version, config: options.configPath },
         database: database?.status() ?? noDatabase,

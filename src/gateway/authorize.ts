@@ -1,4 +1,7 @@
 import type { AccessControl } from '../identity/access-control.ts';
+import type { Item } from '../identity/rules.ts';
+import { parseBounded } from '../protocol/bounded-parse.ts';
+import { bytesAt, type Message } from '../protocol/message.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Incoming } from './caller.ts';
 import { itemOf } from './items.ts';
@@ -24,8 +27,15 @@ export function authorize(
     access.authorize({ principal, address }, 'call', group.project, route.own);
     return;
   }
-  const item = { ...itemOf(group, kind, route.own), revealsAll: message.method === 'completion/complete' };
+  const item = { ...itemOf(group, kind, route.own), ...revealedBy(message) };
   access.authorizeItem({ principal, address }, group.project, item, () => scope.explainUnknown(message));
+}
+
+/** A completion may reveal every URI of a template that its arguments leave open. */
+function revealedBy({ method, bytes, params }: Message): Pick<Item, 'revealsAll' | 'input'> {
+  if (method !== 'completion/complete' || params === undefined) return {};
+  const { argument, context } = parseBounded(bytesAt(bytes, params).toString()) as Record<string, unknown>;
+  return { revealsAll: true, input: JSON.stringify([argument, context]) };
 }
 
 /** Throws if the caller may not read the resource. A resource that does not exist is left to others. */

@@ -7,6 +7,7 @@ import { postgresIn } from '../helpers/postgres.ts';
 import { exchange, openExchange } from '../helpers/raw-http.ts';
 import { temporaryHome } from '../helpers/store.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { tokenHeader } from '../helpers/with-key.ts';
 import { Random } from '../soak/random.ts';
 import { Model } from './model.ts';
 import { observe } from './observe.ts';
@@ -15,7 +16,6 @@ import { type Change, keptSecrets } from './units.ts';
 const atOnce = 5;
 /** About the duration of a change. */
 const longestDelayMs = 12;
-const headers = { 'content-type': 'application/json' };
 
 /** Makes all kinds of changes with kills in between, and checks that every acknowledged change is kept, and no partial one. */
 export async function loseNoChange(changeCount: number, killCount: number): Promise<void> {
@@ -58,10 +58,10 @@ export async function loseNoChange(changeCount: number, killCount: number): Prom
 function startOn(home: string): Promise<RunningSwitchboard> {
   const mark = { CRASH_TEST_HOME: home };
   const mcpServers = { box: fixtureServer('toolbox', mark), spare: fixtureServer('toolbox', mark) };
-  return startSwitchboard(mcpServers, {}, { home, database: 'embedded' });
+  return startSwitchboard(mcpServers, { auth: true }, { home, database: 'embedded' });
 }
 
-async function createBaseline({ baseUrl }: RunningSwitchboard): Promise<void> {
+async function createBaseline({ baseUrl, home }: RunningSwitchboard): Promise<void> {
   const { command, args } = fixtureServer('toolbox');
   const env = Object.fromEntries(keptSecrets.map((name) => [name, `\${${name}}`]));
   const secrets = keptSecrets.map((name) => ['PUT', `/projects/default/secrets/${name}`, { value: 'first' }]);
@@ -74,6 +74,7 @@ async function createBaseline({ baseUrl }: RunningSwitchboard): Promise<void> {
     ],
     ['POST', '/projects', { name: 'work' }],
   ] as [string, string, object][];
+  const headers = await headersFor(home);
   for (const [method, path, body] of steps) {
     const answer = await exchange(`${baseUrl}/api/v1${path}`, { method, headers, body });
     expect(answer.status, answer.text).toBe(201);
@@ -116,11 +117,16 @@ async function change(
   await killing;
 }
 
+async function headersFor(home: string): Promise<Record<string, string>> {
+  return { ...(await tokenHeader(home)), 'content-type': 'application/json' };
+}
+
 /** The status alone acknowledges a change. Undefined if the connection breaks before it. */
 async function answerTo(
-  { baseUrl }: RunningSwitchboard,
+  { baseUrl, home }: RunningSwitchboard,
   { method, path, body }: Change,
 ): Promise<{ status: number | undefined; said?: string }> {
+  const headers = await headersFor(home);
   try {
     const response = await openExchange(`${baseUrl}/api/v1${path}`, { method, headers, body });
     const status = response.statusCode!;

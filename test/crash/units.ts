@@ -61,6 +61,9 @@ const kinds: Record<string, Kind> = {
   },
   tool: { names: switchedTools, next: nextTool },
   file: { names: ['spare'], next: nextFileServer },
+  key: { names: numbered('key', 3), next: nextKey },
+  group: { names: numbered('group', 2), next: nextGroup },
+  rules: { names: ['of work'], next: nextRule },
 };
 
 export const units: { unit: string; kind: string; name: string }[] = Object.entries(kinds).flatMap(
@@ -188,6 +191,51 @@ function nextTool(name: string, before: Value): Step {
 function nextFileServer(name: string, before: Value): Step {
   const enabled = !before;
   return { method: 'PATCH', path: `/projects/default/servers/${name}`, body: { enabled }, after: enabled };
+}
+
+export interface KeyValue {
+  role: string;
+  expires: string;
+}
+
+function nextKey(name: string, before: Value, mark: string, random: Random): Step {
+  const path = `/keys/${name}`;
+  const expires = new Date(2_000_000_000_000 + Number(mark.slice(1)) * 1_000).toISOString();
+  if (before === undefined) {
+    const after: KeyValue = { role: 'caller', expires };
+    const body = { name, project: 'default', role: after.role, expires_at: expires };
+    return { method: 'POST', path: '/keys', body, after };
+  }
+  const value = before as KeyValue;
+  const role = random.pick(['viewer', 'caller', 'operator', 'owner'].filter((other) => other !== value.role));
+  return random.pick<Step>([
+    { method: 'PATCH', path, body: { expires_at: expires }, after: { ...value, expires } satisfies KeyValue },
+    { method: 'POST', path: `${path}/rotate`, body: { overlap_seconds: 60 }, after: value },
+    {
+      method: 'PUT',
+      path: '/grants',
+      body: { principal: name, project: 'default', role },
+      after: { ...value, role } satisfies KeyValue,
+    },
+    { method: 'DELETE', path, after: undefined },
+  ]);
+}
+
+function nextGroup(name: string, before: Value): Step {
+  return before === undefined
+    ? { method: 'POST', path: '/groups', body: { name }, after: 'there' }
+    : { method: 'DELETE', path: `/groups/${name}`, after: undefined };
+}
+
+/** Rules are never removed here, because their ids are new. */
+function nextRule(_name: string, before: Value, mark: string): Step {
+  const names = (before ?? []) as string[];
+  return {
+    method: 'POST',
+    path: '/rules',
+    body: { effect: 'deny', project: 'default', subject: { kind: 'role', role: 'viewer' }, name: mark },
+    after: [...names, mark],
+  };
 }
 
 function numbered(name: string, count: number): string[] {

@@ -19,8 +19,9 @@ export async function connectHttp(
   url: string,
   capabilities: Capabilities = {},
   prepare?: Preparation,
+  headers: Record<string, string> = {},
 ): Promise<ConnectedClient> {
-  const transport = new StreamableHTTPClientTransport(new URL(url));
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
   const connected = await connect(transport as Transport, capabilities, prepare);
   return {
     ...connected,
@@ -36,8 +37,10 @@ export function connectSse(
   url: string,
   capabilities: Capabilities = {},
   prepare?: Preparation,
+  headers: Record<string, string> = {},
 ): Promise<ConnectedClient> {
-  return connect(new SSEClientTransport(new URL(url)), capabilities, prepare);
+  const transport = new SSEClientTransport(new URL(url), { requestInit: { headers } });
+  return connect(transport, capabilities, prepare);
 }
 
 export function connectStdio(

@@ -1,4 +1,5 @@
-import { type IncomingHttpHeaders, type IncomingMessage, request as openRequest } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request as openPlain } from 'node:http';
+import { request as openSecure } from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { Inbox } from './inbox.ts';
 
@@ -30,6 +31,7 @@ export function openExchange(
   url: string,
   { method = 'POST', headers = {}, body }: RawRequest,
 ): Promise<IncomingMessage> {
+  const openRequest = url.startsWith('https:') ? openSecure : openPlain;
   return new Promise((resolve, reject) => {
     const request = openRequest(url, { method, headers, agent: false }, resolve);
     request.on('error', reject);
@@ -128,19 +130,27 @@ export class RawSession {
   readonly url: string;
   readonly id: string;
   readonly version: string;
+  private readonly own: Record<string, string>;
   private nextId = 1;
 
-  private constructor(url: string, id: string, version: string) {
+  private constructor(url: string, id: string, version: string, own: Record<string, string>) {
+    this.own = own;
     this.url = url;
     this.id = id;
     this.version = version;
   }
 
-  static async open(url: string, version = '2025-11-25', capabilities: object = {}): Promise<RawSession> {
-    const headers = { 'content-type': 'application/json', accept: bothTypes };
+  /** `own`: headers of all requests, such as a credential. */
+  static async open(
+    url: string,
+    version = '2025-11-25',
+    capabilities: object = {},
+    own: Record<string, string> = {},
+  ): Promise<RawSession> {
+    const headers = { 'content-type': 'application/json', accept: bothTypes, ...own };
     const answer = await exchange(url, { headers, body: initialize(version, 0, capabilities) });
     if (answer.status !== 200) throw new Error(`initialize: HTTP ${answer.status} ${answer.text}`);
-    const session = new RawSession(url, String(answer.headers['mcp-session-id']), version);
+    const session = new RawSession(url, String(answer.headers['mcp-session-id']), version, own);
     await session.notify('notifications/initialized');
     return session;
   }
@@ -151,6 +161,7 @@ export class RawSession {
       accept: bothTypes,
       'mcp-session-id': this.id,
       'mcp-protocol-version': this.version,
+      ...this.own,
       ...more,
     };
   }

@@ -8,10 +8,11 @@ export function roleOfRun(): Role | undefined {
   return process.env.TEST_ROLE as Role | undefined;
 }
 
-interface NewKey {
+export interface NewKey {
   name: string;
   role: Role;
-  project?: string;
+  /** Undefined for all projects. */
+  project?: string | undefined;
   expires_at?: string;
 }
 
