@@ -97,6 +97,33 @@ describe('migrations', () => {
     ).rejects.toThrow('invalid input value for enum kb.mcp_transport');
   });
 
+  it('add access and the audit log, and keep what was there before', async () => {
+    await using database = await freshDatabase('empty');
+    await using client = await connectTo(database.name);
+    await migrate(client, migrations.slice(0, 7));
+    await client.query(`
+      INSERT INTO kb.project_mcp_servers (project_id, name, transport, config)
+        SELECT id, 'box', 'stdio', '{"command": "none"}' FROM kb.projects;
+      INSERT INTO kb.agent_runs (project_id, status, model) SELECT id, 'completed', 'a-model' FROM kb.projects;
+      INSERT INTO kb.agent_run_tool_calls (project_id, run_id, method, status, duration_ms)
+        SELECT project_id, id, 'tools/call', 'ok', 1 FROM kb.agent_runs
+    `);
+    await migrate(client);
+    await using store = await openTestStore({ url: database.url });
+    const [state] = await store.projects.all();
+    const { id } = state!.project;
+    expect(state).toMatchObject({ project: { name: 'default', version: 1 }, servers: [{ name: 'box' }] });
+    const { runs } = await store.runs.list(id, { limit: 10 });
+    expect(runs).toMatchObject([{ model: 'a-model', principal_id: null }]);
+    const { calls } = await store.calls.list(id, { limit: 10 });
+    expect(calls).toMatchObject([{ run_id: runs[0]!.id, principal_id: null, principal_name: null }]);
+    const nobody = { principals: [], secrets: [], members: [], grants: [], rules: [], limits: [] };
+    expect(await store.access.state()).toEqual(nobody);
+    expect(await store.audit.verify()).toMatchObject({ entries: 0 });
+    await store.access.createKey({ name: 'ci', projectId: id, role: 'caller', expiresAt: null });
+    expect(await store.audit.verify()).toMatchObject({ entries: 1, firstSeq: 1 });
+  });
+
   it('report a missing right to create a schema, and need none if the schema exists', async () => {
     await using database = await freshDatabase('empty');
     const role = `role_${database.name}`;

@@ -28,8 +28,8 @@ export type RunMessageRow = Selectable<DB['agent_run_messages']>;
 export interface NewRun {
   id: string;
   projectId: string;
-  /** Who started it. */
-  principalId?: string | undefined;
+  /** Who started it; null for the local user. */
+  principalId?: string | null | undefined;
   /** The name of an agent outside Switchboard; null for a chat. */
   agent: string | null;
   model: string;
@@ -60,8 +60,8 @@ export interface RunEnd {
 }
 
 export interface RunFilter {
-  /** Undefined: runs of everybody. */
-  principalId?: string | undefined;
+  /** Undefined: runs of everybody. Null: of the local user. */
+  principalId?: string | null | undefined;
 }
 
 export interface RunPage {
@@ -126,7 +126,11 @@ export class RunTable {
   }
 
   /** For an agent in another process. Returns its name, or undefined if there is no such run in progress. */
-  async touchExternal(projectId: string, id: string): Promise<string | undefined> {
+  async touchExternal(
+    projectId: string,
+    id: string,
+    { principalId }: RunFilter = {},
+  ): Promise<string | undefined> {
     if (!isUuid(id)) return undefined;
     const row = await this.database.run((queries) =>
       queries
@@ -135,6 +139,9 @@ export class RunTable {
         .where('id', '=', id)
         .where('project_id', '=', projectId)
         .where('agent', 'is not', null)
+        .$if(principalId !== undefined, (query) =>
+          query.where('principal_id', 'is not distinct from', principalId!),
+        )
         .where(isOpen)
         .returning('agent')
         .executeTakeFirst(),
@@ -183,7 +190,7 @@ export class RunTable {
         .selectAll()
         .select(lost.as('is_lost'))
         .where('project_id', '=', projectId);
-      if (principalId !== undefined) query = query.where('principal_id', '=', principalId);
+      if (principalId !== undefined) query = query.where('principal_id', 'is not distinct from', principalId);
       if (after !== undefined) query = query.where(after);
       const rows = await query
         .orderBy('started_at', 'desc')
@@ -204,7 +211,9 @@ export class RunTable {
         .select(lost.as('is_lost'))
         .where('project_id', '=', projectId)
         .where('id', '=', id)
-        .$if(principalId !== undefined, (query) => query.where('principal_id', '=', principalId!))
+        .$if(principalId !== undefined, (query) =>
+          query.where('principal_id', 'is not distinct from', principalId!),
+        )
         .executeTakeFirst();
       if (row === undefined) return undefined;
       const messages = await queries

@@ -182,11 +182,11 @@ export class Store {
 
   /** Deletes calls and runs past their project's retention, old audit entries and restart state. Returns the number of rows. */
   async deleteExpired(): Promise<number> {
-    let deleted = await this.audit.deleteExpired(this.options.auditDays ?? AUDIT_DAYS);
+    let deleted = 0;
     for (const table of [this.calls, this.runs, this.offers, this.sessions, this.formerNames]) {
       deleted += await table.deleteExpired();
     }
-    return deleted;
+    return deleted + (await this.audit.deleteExpired(this.options.auditDays ?? AUDIT_DAYS));
   }
 
   async close(): Promise<void> {

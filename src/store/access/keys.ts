@@ -10,7 +10,7 @@ import { nameTaken, noSuch, type PrincipalRow, projectOf } from './rows.ts';
 const NAMES = 'principals_project_id_name_key';
 
 /** Without the hash. `id` is the public part of the key. */
-export type KeySecret = Pick<
+type KeySecret = Pick<
   Selectable<DB['keys']>,
   'id' | 'principal_id' | 'created_at' | 'expires_at' | 'last_used_at'
 >;
@@ -47,7 +47,7 @@ export interface IssuedKey {
   text: string;
 }
 
-export async function readKeys(
+async function readKeys(
   queries: Queries,
   { projectId, id }: KeyFilter & { id?: string },
 ): Promise<KeyRow[]> {
