@@ -47,10 +47,7 @@ export interface IssuedKey {
   text: string;
 }
 
-async function readKeys(
-  queries: Queries,
-  { projectId, id }: KeyFilter & { id?: string },
-): Promise<KeyRow[]> {
+async function readKeys(queries: Queries, { projectId, id }: KeyFilter & { id?: string }): Promise<KeyRow[]> {
   const principals = await queries
     .selectFrom('principals')
     .leftJoin('grants', (join) =>
