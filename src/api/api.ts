@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Sender } from '../identity/principal.ts';
+import type { Principal, Sender } from '../identity/principal.ts';
 import { sendError } from './http/reply.ts';
 import type { Router } from './http/router.ts';
 import type { Services } from './services.ts';
@@ -13,6 +13,10 @@ export interface Api {
     error: unknown,
     headers?: Record<string, string>,
   ): void;
+  /** Ends the event streams of a principal that was revoked, removed or has expired. */
+  endPrincipal(principal: Principal): void;
+  /** Ends what the principal may no longer have. */
+  permissionsChanged(principal: Principal): void;
   /** Ends the open event streams. */
   close(): void;
 }
@@ -50,6 +54,13 @@ export function createApi(services: Services, onFault: (thrown: unknown) => void
     },
     refuse({ method }, response, error, headers) {
       sendError(response, error, method === 'HEAD', headers);
+    },
+    endPrincipal(principal) {
+      router?.endPrincipal(principal);
+    },
+    permissionsChanged(principal) {
+      router?.permissionsChanged(principal);
+      services.database?.chats.permissionsChanged(principal);
     },
     close() {
       isClosed = true;

@@ -9,6 +9,7 @@ export const callRoutes: Route[] = [
   route('GET', '/projects/:project/calls', {
     operationId: 'listCalls',
     summary: 'List recorded calls, newest first',
+    action: 'observe',
     query: callQuery,
     answers: { 200: callList },
     async handle({ services, project, query }) {
@@ -29,6 +30,7 @@ export function callViewOf(row: CallRow): CallView {
     run_id: row.run_id,
     message_id: row.message_id,
     step: row.step,
+    principal: principalOf(row),
     client: row.client || null,
     method: row.method,
     server: row.server_name,
@@ -43,4 +45,9 @@ export function callViewOf(row: CallRow): CallView {
     output: row.output,
     created_at: row.created_at.toISOString(),
   };
+}
+
+/** Calls from before principals were recorded have none. */
+function principalOf({ principal_id: id, principal_name: name }: CallRow): CallView['principal'] {
+  return id === null ? null : { id, name: name ?? id };
 }

@@ -17,13 +17,16 @@ export const chatRoutes: Route[] = [
   route('POST', '/projects/:project/chat', {
     operationId: 'chat',
     summary: 'Send a message to a model that can use the tools of the project',
+    action: 'chat',
     body: newChat,
     read: readChat,
     isStream: 'on demand',
     answers: { 200: chatView },
-    async handle({ services, project, body: { chat, isStream }, signal }) {
+    async handle({ services, sender, project, body: { chat, isStream }, signal }) {
       const { chats } = needDatabase(services);
-      const run = await chats.begin(project, { ...chat, messages: agentMessages(chat.messages) });
+      const guards = { ...services.identity, scopes: services.projects };
+      const messages = agentMessages(chat.messages);
+      const run = await chats.begin(project, sender, guards, { ...chat, messages });
       if (isStream) return { stream: (response) => streamChat(run, response, signal) };
       return ok(await finishChat(run, () => {}, signal));
     },

@@ -1,51 +1,32 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Hosting } from '../projects/hosting/hosting.ts';
-import type { RegisteredServer } from '../projects/hosting/registered.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import type { WorkspaceRow } from '../store/workspaces.ts';
-import { applyChange, needDatabase, type Services } from './services.ts';
-
-function findAll(hosting: Hosting, idOrName: string): RegisteredServer[] {
-  const all = hosting.registered.all();
-  const byId = all.find(({ row }) => row.id === idOrName);
-  return byId === undefined ? all.filter(({ row }) => row.name === idOrName) : [byId];
-}
-
-/** Finds a server by id, or by name if the name is unique across projects. */
-export function findHosted(
-  services: Services,
-  idOrName: string,
-): { hosting: Hosting; registered: RegisteredServer; id: string } {
-  const { hosting } = needDatabase(services);
-  const [registered, ...others] = findAll(hosting, idOrName);
-  if (registered === undefined) {
-    throw new SwitchboardError('not_found', `There is no hosted server ${JSON.stringify(idOrName)}.`);
-  }
-  if (others.length === 0) return { hosting, registered, id: registered.row.id };
-  const ids = [registered, ...others].map(({ row, project }) => `${row.id} in "${project.name}"`);
-  throw new SwitchboardError(
-    'conflict',
-    `Several projects have a hosted server ${JSON.stringify(idOrName)}: use its id (${ids.join(', ')}).`,
-  );
-}
+import { findHosted, findVisible } from './hosted-lookup.ts';
+import { findProject } from './http/authorization.ts';
+import type { Asking } from './http/route.ts';
+import { applyChange, needDatabase } from './services.ts';
 
 export async function removeHosted(
-  services: Services,
+  asking: Asking,
   idOrName: string,
   deletesVolumes: boolean,
   owner: string,
   ifVersion: number | undefined,
 ): Promise<void> {
+  const { services, sender } = asking;
   const { hosting } = needDatabase(services);
-  if (deletesVolumes && findAll(hosting, idOrName).length === 0) {
-    return removeLeftVolumes(hosting, services.projects.get(owner), idOrName);
+  if (deletesVolumes && findVisible(asking, idOrName).length === 0) {
+    const project = findProject(services, sender, owner);
+    asking.authorize(project, idOrName);
+    return removeLeftVolumes(hosting, project, idOrName);
   }
-  const { id, registered } = findHosted(services, idOrName);
+  const { id, registered } = findHosted(asking, idOrName);
   const { row, project } = registered;
   const supervisor = deletesVolumes ? await hosting.requireSupervisor(id) : undefined;
   const obstacle = await supervisor?.volumesUnavailable(id);
   if (obstacle !== undefined && row.mcp_config.volumes.length > 0) throw volumesUnavailable(row, obstacle);
-  await applyChange(services, project, (store) => store.hosted.delete(id, ifVersion));
+  await applyChange(services, sender, project, (store) => store.hosted.delete(id, ifVersion));
   if (obstacle !== undefined) return;
   await supervisor?.removeVolumes(id).catch((error: unknown) => Promise.reject(volumesLeft(row, error)));
 }

@@ -247,7 +247,8 @@ describe('a call to a hosted server', () => {
     const answer = await exchange(url(`/mcp/servers/${id}/call`), { method: 'POST', headers: json, body });
     expect([answer.status, answer.text]).toEqual([200, '{"result":{"id":12345678901234567890,"a":1.0}}']);
     expect(answer.headers['content-type']).toBe('application/json');
-    const asked = { method: 'tools/call', paramsText: params, timeoutMs: 250 };
+    const principal = expect.objectContaining({ id: 'local' });
+    const asked = { method: 'tools/call', paramsText: params, timeoutMs: 250, principal };
     expect(call).toHaveBeenCalledExactlyOnceWith(id, asked, expect.any(AbortSignal));
   });
 
@@ -255,7 +256,8 @@ describe('a call to a hosted server', () => {
     const { ask, id } = await serve();
     const call = respond(async () => ({ result: {} }));
     expect((await ask('POST /mcp/servers/time/call', { method: 'ping' })).body).toEqual({ result: {} });
-    const asked = { method: 'ping', paramsText: undefined, timeoutMs: undefined };
+    const principal = expect.objectContaining({ id: 'local' });
+    const asked = { method: 'ping', paramsText: undefined, timeoutMs: undefined, principal };
     expect(call).toHaveBeenCalledExactlyOnceWith(id, asked, expect.any(AbortSignal));
   });
 

@@ -2,7 +2,7 @@ import { hostedProblems, limitsOf } from '../config/hosted.ts';
 import { unmaskCredentials } from '../config.ts';
 import { sseKeepAlive } from '../protocol/sse.ts';
 import type { WorkspaceRow } from '../store/workspaces.ts';
-import { readCall, rejectReserved } from './hosted-call.ts';
+import { callHosted, readCall } from './hosted-call.ts';
 import {
   type HostedChanges,
   type HostedSettings,
@@ -15,7 +15,8 @@ import {
   newHostedOf,
   removalQuery,
 } from './hosted-input.ts';
-import { findHosted, removeHosted } from './hosted-removal.ts';
+import { findById, findHosted } from './hosted-lookup.ts';
+import { removeHosted } from './hosted-removal.ts';
 import { hostedViewOf } from './hosted-view.ts';
 import {
   type HostedLine,
@@ -25,11 +26,13 @@ import {
   hostedResult,
   hostedView,
 } from './hosted-views.ts';
+import { findProject } from './http/authorization.ts';
 import { invalidInput } from './http/check.ts';
 import { eventBytes } from './http/event-stream.ts';
 import { created, current, noContent, ok } from './http/reply.ts';
-import { type Route, route } from './http/route.ts';
+import { type Asking, type Route, route } from './http/route.ts';
 import { ServerRpcError } from './http/rpc-error.ts';
+import { placesOf } from './places.ts';
 import { checkNames, movedSecrets } from './server-changes.ts';
 import { applyChange, changeCurrent, needDatabase, type Services } from './services.ts';
 
@@ -40,26 +43,32 @@ export const hostedRoutes: Route[] = [
   route('GET', '/mcp/servers', {
     operationId: 'listHosted',
     summary: 'List the hosted servers of all projects or of one, with their status',
+    action: 'operate',
+    authorizesItself: true,
     query: hostedQuery,
     answers: { 200: hostedList },
-    handle({ services, query }) {
+    handle(asking) {
+      const { services, query } = asking;
       const { hosting } = needDatabase(services);
-      const only = query.project === undefined ? undefined : services.projects.get(query.project);
-      const all = hosting.registered.all().filter(({ project }) => only === undefined || only === project);
+      const places = new Set(placesOf(asking, 'operate', query.project));
+      const all = hosting.registered.all().filter(({ project }) => places.has(project));
       return ok({ servers: all.map((registered) => hostedViewOf(registered, hosting)) });
     },
   }),
   route('POST', '/mcp/servers', {
     operationId: 'createHosted',
     summary: 'Host a server: run an image in a sandbox',
+    action: 'operate',
+    authorizesItself: true,
     body: newHosted,
     answers: { 201: hostedView },
-    async handle({ services, body }) {
+    async handle({ services, sender, authorize, body }) {
       const { hosting } = needDatabase(services);
       const { name, project: owner, ...settings } = newHostedOf(body);
-      const project = services.projects.get(owner);
+      const project = findProject(services, sender, owner);
+      authorize(project, name);
       checkNames(project, [{ name, group: undefined }]);
-      const { id } = await applyChange(services, project, (store) =>
+      const { id } = await applyChange(services, sender, project, (store) =>
         store.hosted.create(project.id, { name, ...rowOf(settings) }),
       );
       await hosting.settled();
@@ -69,9 +78,11 @@ export const hostedRoutes: Route[] = [
   route('GET', '/mcp/servers/:id', {
     operationId: 'getHosted',
     summary: 'Get a hosted server with its status and resource usage',
+    action: 'operate',
+    authorizesItself: true,
     answers: { 200: hostedView },
-    async handle({ services, params }) {
-      const { hosting, registered, id } = findHosted(services, params.id);
+    async handle({ params, ...asking }) {
+      const { hosting, registered, id } = findHosted(asking, params.id);
       const { supervisor } = hosting;
       const [usage, volumes] = await Promise.all([supervisor?.usage(id), supervisor?.volumeNames(id)]);
       return current(hostedViewOf(registered, hosting, { usage, volumes }));
@@ -80,22 +91,26 @@ export const hostedRoutes: Route[] = [
   route('PATCH', '/mcp/servers/:id', {
     operationId: 'changeHosted',
     summary: 'Change a hosted server; it restarts if the change needs that',
+    action: 'operate',
+    authorizesItself: true,
     body: hostedChanges,
     isConditional: true,
     answers: { 200: hostedView },
-    handle: async ({ services, params, body, ifVersion }) =>
-      current(await changeHosted(services, params.id, hostedChangesOf(body), ifVersion)),
+    handle: async ({ params, body, ifVersion, ...asking }) =>
+      current(await changeHosted(asking, params.id, hostedChangesOf(body), ifVersion)),
   }),
   route('DELETE', '/mcp/servers/:id', {
     operationId: 'removeHosted',
     summary:
       'Stop and remove a hosted server. Its volumes are kept unless `volumes=delete` is set, which can also be sent later with the name of the server',
+    action: 'operate',
+    authorizesItself: true,
     query: removalQuery,
     isConditional: true,
     answers: { 204: null },
-    async handle({ services, params, query, ifVersion }) {
+    async handle({ params, query, ifVersion, ...asking }) {
       const deletesVolumes = query.volumes === 'delete';
-      await removeHosted(services, params.id, deletesVolumes, query.project, ifVersion);
+      await removeHosted(asking, params.id, deletesVolumes, query.project, ifVersion);
       return noContent;
     },
   }),
@@ -103,13 +118,14 @@ export const hostedRoutes: Route[] = [
     operationId: 'callHosted',
     summary:
       'Send one MCP request to the server. If the server returns an error, its code determines the status, and `details.rpc` has the error',
+    action: 'call',
+    authorizesItself: true,
     body: hostedCall,
     read: readCall,
     answers: { 200: hostedResult },
-    async handle({ services, params, body, signal }) {
-      const { hosting, id } = findHosted(services, params.id);
-      rejectReserved(body.method);
-      const response = await hosting.calls.call(id, body, signal);
+    async handle({ params, body, signal, ...asking }) {
+      const found = findHosted(asking, params.id);
+      const response = await callHosted(asking, found, body, signal);
       if ('error' in response) throw new ServerRpcError(JSON.stringify(response.error));
       return { status: 200 as const, json: `{"result":${JSON.stringify(response.result ?? null)}}` };
     },
@@ -117,40 +133,48 @@ export const hostedRoutes: Route[] = [
   route('POST', '/mcp/servers/:id/restart', {
     operationId: 'restartHosted',
     summary: 'Restart a hosted server, and clear its crash history',
+    action: 'operate',
+    authorizesItself: true,
     answers: { 200: hostedView },
-    async handle({ services, params }) {
-      const { hosting, id } = findHosted(services, params.id);
+    async handle({ params, ...asking }) {
+      const { hosting, id } = findHosted(asking, params.id);
       await (await hosting.requireSupervisor(id)).restart(id);
-      return current(hostedViewOf(findHosted(services, id).registered, hosting));
+      return current(hostedViewOf(findById(asking.services, id), hosting));
     },
   }),
   route('POST', '/mcp/servers/:id/stop', {
     operationId: 'stopHosted',
     summary: 'Disable a hosted server, which stops it. Responds at once: see `status` for progress',
+    action: 'operate',
+    authorizesItself: true,
     answers: { 200: hostedView },
-    handle: async ({ services, params }) =>
-      current(await changeHosted(services, params.id, { enabled: false, config: {} }, undefined)),
+    handle: async ({ params, ...asking }) =>
+      current(await changeHosted(asking, params.id, { enabled: false, config: {} }, undefined)),
   }),
   route('POST', '/mcp/servers/:id/start', {
     operationId: 'startHosted',
     summary: 'Enable a hosted server, which starts it. Responds at once: see `status` for progress',
+    action: 'operate',
+    authorizesItself: true,
     answers: { 200: hostedView },
-    handle: async ({ services, params }) =>
-      current(await changeHosted(services, params.id, { enabled: true, config: {} }, undefined)),
+    handle: async ({ params, ...asking }) =>
+      current(await changeHosted(asking, params.id, { enabled: true, config: {} }, undefined)),
   }),
   route('GET', '/mcp/servers/:id/logs', {
     operationId: 'getHostedLog',
     summary: "Get the last lines of a hosted server's log; with `follow`, also stream new ones",
+    action: 'observe',
+    authorizesItself: true,
     query: logQuery,
     isStream: 'on demand',
     answers: { 200: hostedLog },
-    async handle({ services, streams, params, query }) {
-      const { hosting, id } = findHosted(services, params.id);
+    async handle({ params, query, stream: reply, ...asking }) {
+      const { hosting, id } = findHosted(asking, params.id);
       if (!query.follow) {
         const supervisor = await hosting.requireSupervisor(id);
         return ok({ lines: supervisor.log(id)?.lines.map(lineView) ?? [] });
       }
-      return streams.reply(MAX_UNREAD_BYTES, (stream) => {
+      return reply(MAX_UNREAD_BYTES, (stream) => {
         const { lines, stop } = hosting.logs.add(id, {
           line: (line) => stream.send(lineEvent(line)),
           removed: () => stream.end(),
@@ -163,16 +187,17 @@ export const hostedRoutes: Route[] = [
 ];
 
 async function changeHosted(
-  services: Services,
+  asking: Asking,
   idOrName: string,
   changes: HostedChanges,
   ifVersion: number | undefined,
 ): Promise<HostedView> {
-  const { hosting, id, registered } = findHosted(services, idOrName);
+  const { services, sender } = asking;
+  const { hosting, id, registered } = findHosted(asking, idOrName);
   return changeCurrent(services, registered.project, ifVersion, async () => {
-    const { row, project } = findHosted(services, id).registered;
+    const { row, project } = findById(services, id);
     const merged = mergeHosted(row, changes);
-    await applyChange(services, project, (store) =>
+    await applyChange(services, sender, project, (store) =>
       // The merge is only valid for this version.
       store.hosted.change(id, rowOf(merged), ifVersion ?? row.version),
     );
@@ -204,7 +229,8 @@ function rowOf({ enabled, resource_limits, config }: HostedSettings) {
 }
 
 function writtenView(services: Services, id: string, { config }: HostedSettings): HostedView {
-  const { hosting, registered } = findHosted(services, id);
+  const { hosting } = needDatabase(services);
+  const registered = findById(services, id);
   return { ...hostedViewOf(registered, hosting), ...movedSecrets(config, registered.row.mcp_config) };
 }
 

@@ -3,6 +3,7 @@ import { settingKeys } from '../config/choices.ts';
 import type { Problem } from '../config/problems.ts';
 import { fillKnown, importText, isEnabled, missingVariables, type ServerEntry } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import type { Sender } from '../identity/principal.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import { defined } from './defined.ts';
 import { checkStorable } from './http/body.ts';
@@ -21,13 +22,14 @@ export const importRoutes: Route[] = [
     operationId: 'importServers',
     summary:
       "Import servers from another program's configuration file, or from a server.json of the registry",
+    action: 'operate',
     query: importQuery,
     body: importedFile,
     read: (text) => text,
     answers: { 201: importResult },
-    handle: async ({ services, project, query, body }) => ({
+    handle: async ({ services, sender, project, query, body }) => ({
       status: 201 as const,
-      body: await importServers(services, project, body, query.replace),
+      body: await importServers(services, sender, project, body, query.replace),
     }),
   }),
 ];
@@ -35,6 +37,7 @@ export const importRoutes: Route[] = [
 /** `text` is JSON, possibly with comments. */
 async function importServers(
   services: Services,
+  sender: Sender,
   project: LiveProject,
   text: string,
   replace: boolean,
@@ -54,7 +57,7 @@ async function importServers(
   const present = all.filter((server) => !servers.includes(server));
   if (servers.length > 0) {
     checkNames(project, servers.map(namesOf));
-    await applyChange(services, project, (store) =>
+    await applyChange(services, sender, project, (store) =>
       store.servers.create(project.id, servers.map(rowOf), replace),
     );
   }

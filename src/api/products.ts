@@ -11,6 +11,7 @@ export const productRoutes: Route[] = [
   route('GET', '/projects/:project/products', {
     operationId: 'listProducts',
     summary: 'List the products installed in a project',
+    action: 'operate',
     answers: { 200: productList },
     async handle({ services, project }) {
       const rows = await needDatabase(services).store.products.list(project.id);
@@ -20,13 +21,14 @@ export const productRoutes: Route[] = [
   route('POST', '/projects/:project/products', {
     operationId: 'installProduct',
     summary: 'Install a product, or a different version of an installed one',
+    action: 'operate',
     body: productManifest,
     answers: { 200: installation, 201: installation },
-    async handle({ services, project, params, body }) {
+    async handle({ services, sender, project, params, body }) {
       const { servers, ...product } = newProductOf(body);
       checkNames(project, servers.map(namesOf));
       const reserved = project.listed.filter(({ row }) => row === undefined).map(({ name }) => name);
-      const installed = await applyChange(services, project, (store) =>
+      const installed = await applyChange(services, sender, project, (store) =>
         store.products.install(project.id, { ...product, servers: servers.map(rowOf) }, reserved),
       );
       const { product: row, isNew, ...changes } = installed;
@@ -38,9 +40,12 @@ export const productRoutes: Route[] = [
   route('DELETE', '/projects/:project/products/:product', {
     operationId: 'removeProduct',
     summary: 'Remove a product and its servers',
+    action: 'operate',
     answers: { 204: null },
-    async handle({ services, project, params }) {
-      await applyChange(services, project, (store) => store.products.remove(project.id, params.product));
+    async handle({ services, sender, project, params }) {
+      await applyChange(services, sender, project, (store) =>
+        store.products.remove(project.id, params.product),
+      );
       return noContent;
     },
   }),

@@ -16,8 +16,16 @@ import { statusView } from './views.ts';
 const statusRoute = route('GET', '/status', {
   operationId: 'getStatus',
   summary: 'Get the status of Switchboard',
+  action: 'any',
   answers: { 200: statusView },
-  handle: ({ services }) => ok(services.status()),
+  handle({ services, sender }) {
+    const status = services.status();
+    if (sender.principal.permissions.may('administer', undefined)) return ok(status);
+    return ok({
+      ...{ ...status, config: null, records: null, sessions: null },
+      database: { ...status.database, error: null },
+    });
+  },
 });
 
 let document: Record<string, unknown> | undefined;
@@ -26,6 +34,7 @@ let document: Record<string, unknown> | undefined;
 const openapiRoute = route('GET', '/openapi.json', {
   operationId: 'getOpenapi',
   summary: 'Get this API as an OpenAPI document',
+  action: 'any',
   answers: { 200: z.looseObject({}) },
   async handle() {
     const { openapiOf } = await import('./http/openapi.ts');

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { persistedValue } from '../chats/run-record.ts';
+import { persistedValue, runOwner } from '../chats/run-record.ts';
 import { SwitchboardError } from '../errors.ts';
+import type { Principal } from '../identity/principal.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import { withoutFiles } from '../records/call-record.ts';
 import type { CallRecord } from '../store/call-record.ts';
@@ -17,20 +18,24 @@ import { needDatabase, type Services } from './services.ts';
 export const runRoutes: Route[] = [
   route('GET', '/projects/:project/runs', {
     operationId: 'listRuns',
-    summary: 'List the runs of chats and agents, newest first',
+    summary: 'List the runs of chats and agents that the sender began, newest first',
+    action: 'chat',
     query: runQuery,
     answers: { 200: runList },
-    async handle({ services, project, query }) {
-      const { runs, nextCursor } = await needDatabase(services).store.runs.list(project.id, query);
+    async handle({ services, sender, project, query }) {
+      const own = { ...query, principalId: runOwner(sender.principal) };
+      const { runs, nextCursor } = await needDatabase(services).store.runs.list(project.id, own);
       return ok({ runs: runs.map(runViewOf), next_cursor: nextCursor ?? null });
     },
   }),
   route('GET', '/projects/:project/runs/:run', {
     operationId: 'getRun',
     summary: 'Get a run with its messages and tool calls',
+    action: 'chat',
     answers: { 200: runDetails },
-    async handle({ services, project, params }) {
-      const found = await needDatabase(services).store.runs.get(project.id, params.run);
+    async handle({ services, sender, project, params }) {
+      const own = { principalId: runOwner(sender.principal) };
+      const found = await needDatabase(services).store.runs.get(project.id, params.run, own);
       if (found === undefined) throw noRun(params.run, project, '');
       const { run, messages, calls } = found;
       return ok({
@@ -43,15 +48,16 @@ export const runRoutes: Route[] = [
   route('POST', '/projects/:project/runs', {
     operationId: 'beginRun',
     summary: 'Report the start of a run by an agent outside Switchboard',
+    action: 'chat',
     body: newRun,
     read: (text) => readToolBody(newRun, text),
     answers: { 201: begunRun },
-    async handle({ services, project, params, body }) {
+    async handle({ services, sender, project, params, body }) {
       const { agent, model, system = null, tools = null, input } = body;
       const { vault } = project;
       const id = randomUUID();
       await needDatabase(services).store.runs.create({
-        ...{ id, projectId: project.id, agent, model, tools },
+        ...{ id, projectId: project.id, principalId: runOwner(sender.principal), agent, model, tools },
         system: system && vault.redact(system),
         input: vault.redact(input),
       });
@@ -61,12 +67,14 @@ export const runRoutes: Route[] = [
   route('POST', '/projects/:project/runs/:run/calls', {
     operationId: 'recordRunCalls',
     summary: 'Report tool calls of an agent run that did not go through Switchboard',
+    action: 'chat',
     body: runCalls,
     read: (text) => readToolBody(runCalls, text),
     answers: { 204: null },
-    async handle({ services, project, params, body }) {
-      const client = await touchRun(services, project, params.run);
-      const run = { projectId: project.id, runId: params.run, client };
+    async handle({ services, sender, project, params, body }) {
+      const { principal } = sender;
+      const client = await touchRun(services, principal, project, params.run);
+      const run = { projectId: project.id, runId: params.run, principal, client };
       const redact = (text: string) => project.vault.redact(text);
       const records = body.calls.map((call) => callRecordOf(call, run, project.row.record_payloads, redact));
       await needDatabase(services).store.calls.record(records);
@@ -76,12 +84,13 @@ export const runRoutes: Route[] = [
   route('PATCH', '/projects/:project/runs/:run', {
     operationId: 'changeRun',
     summary: 'Report that an agent run is still in progress, or how it ended',
+    action: 'chat',
     body: runChanges,
     read: (text) => readToolBody(runChanges, text),
     answers: { 204: null },
-    async handle({ services, project, params, body }) {
+    async handle({ services, sender, project, params, body }) {
       const { status, output = null, stop_reason = null, steps = 0, usage = null, error = null } = body;
-      await touchRun(services, project, params.run);
+      await touchRun(services, sender.principal, project, params.run);
       if (status === undefined) return noContent;
       const redact = (text: string) => project.vault.redact(text);
       await needDatabase(services).store.runs.finish(params.run, {
@@ -95,8 +104,14 @@ export const runRoutes: Route[] = [
 ];
 
 /** Keeps the run from being marked as lost. Returns the name of the agent. */
-async function touchRun(services: Services, project: LiveProject, run: string): Promise<string> {
-  const agent = await needDatabase(services).store.runs.touchExternal(project.id, run);
+async function touchRun(
+  services: Services,
+  principal: Principal,
+  project: LiveProject,
+  run: string,
+): Promise<string> {
+  const own = { principalId: runOwner(principal) };
+  const agent = await needDatabase(services).store.runs.touchExternal(project.id, run, own);
   if (agent === undefined) throw noRun(run, project, ' that an agent has begun and not ended');
   return agent;
 }
@@ -110,7 +125,7 @@ function noRun(id: string, { name }: LiveProject, which: string): SwitchboardErr
 
 function callRecordOf(
   call: AgentRunCall,
-  run: Pick<CallRecord, 'projectId' | 'runId' | 'client'>,
+  run: Pick<CallRecord, 'projectId' | 'runId' | 'principal' | 'client'>,
   keepsPayloads: boolean,
   redact: (text: string) => string,
 ): CallRecord {

@@ -16,6 +16,7 @@ export const secretRoutes: Route[] = [
   route('GET', '/projects/:project/secrets', {
     operationId: 'listSecrets',
     summary: 'List the names of the secrets of a project; values are never shown',
+    action: 'secrets',
     answers: { 200: secretList },
     handle({ services, project }) {
       needDatabase(services);
@@ -25,11 +26,12 @@ export const secretRoutes: Route[] = [
   route('PUT', '/projects/:project/secrets/:secret', {
     operationId: 'putSecret',
     summary: 'Set a secret that servers can refer to',
+    action: 'secrets',
     body: secretValue,
     answers: { 200: secretView, 201: secretView },
-    async handle({ services, project, params, body }) {
+    async handle({ services, sender, project, params, body }) {
       const { secret } = check(named, { secret: params.secret });
-      const { created: isNew } = await applyChange(services, project, (store) =>
+      const { created: isNew } = await applyChange(services, sender, project, (store) =>
         store.secrets.put(project.id, secret, body.value),
       );
       const view = findSecret(project, secret);
@@ -39,18 +41,24 @@ export const secretRoutes: Route[] = [
   route('DELETE', '/projects/:project/secrets/:secret', {
     operationId: 'removeSecret',
     summary: 'Remove a secret',
+    action: 'secrets',
     answers: { 204: null },
-    async handle({ services, project, params }) {
-      await applyChange(services, project, (store) => store.secrets.delete(project.id, params.secret));
+    async handle({ services, sender, project, params }) {
+      await applyChange(services, sender, project, (store) =>
+        store.secrets.delete(project.id, params.secret),
+      );
       return noContent;
     },
   }),
   route('POST', '/secrets/rotate', {
     operationId: 'rotateSecrets',
     summary: 'Encrypt the secrets of all projects with the newest key',
+    action: 'administer',
     answers: { 200: rotation },
-    async handle({ services }) {
-      const { rotated, keyId } = await applyChange(services, undefined, (store) => store.secrets.rotate());
+    async handle({ services, sender }) {
+      const { rotated, keyId } = await applyChange(services, sender, undefined, (store) =>
+        store.secrets.rotate(),
+      );
       return ok({ rotated, key_id: keyId });
     },
   }),

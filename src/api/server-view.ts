@@ -21,7 +21,7 @@ export function serverViewOf(project: LiveProject, listed: ListedServer): Server
     config:
       row === undefined
         ? fileConfigView(config.transport)
-        : maskCredentials(row.config as ServerView['config']),
+        : maskCredentials(row.config as NonNullable<ServerView['config']>),
     enabled: isEnabled,
     group: config.group ?? null,
     replica_count: config.replicas,
@@ -123,7 +123,7 @@ function sourceOf({ row, hosted }: ListedServer): ServerView['source'] {
 }
 
 /** Configuration files may contain secrets, so only values that are a variable reference are shown. */
-function fileConfigView(transport: ServerTransport): ServerView['config'] {
+function fileConfigView(transport: ServerTransport): NonNullable<ServerView['config']> {
   const masked = (values: Record<string, string>) =>
     Object.fromEntries(
       Object.entries(values).map(([name, value]) => [name, /^\$\{[^}]*\}$/.test(value) ? value : MASK]),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { unmaskCredentials } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
+import type { Sender } from '../identity/principal.ts';
 import type { ListedServer } from '../projects/listed-server.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import type { ServerRow } from '../store/servers.ts';
@@ -18,8 +19,9 @@ import {
   serverChanges,
   serverChangesOf,
 } from './server-input.ts';
-import { serverViewOf, serverViewsOf } from './server-view.ts';
+import { serverViewOf } from './server-view.ts';
 import { applyChange, changeCurrent, needDatabase, type Services } from './services.ts';
+import { Sight } from './sight.ts';
 import {
   type ServerTest,
   type ServerView,
@@ -37,18 +39,21 @@ export const serverRoutes: Route[] = [
   route('GET', '/projects/:project/servers', {
     operationId: 'listServers',
     summary: 'List the servers of a project with their state',
+    action: 'see',
     answers: { 200: serverList },
-    handle: ({ project }) => ok({ servers: serverViewsOf(project) }),
+    handle: ({ services, sender, project }) =>
+      ok({ servers: new Sight(services.projects, project, sender.principal).serverViews() }),
   }),
   route('POST', '/projects/:project/servers', {
     operationId: 'createServer',
     summary: 'Add a server to a project',
+    action: 'operate',
     body: newServer,
     answers: { 201: serverView },
-    async handle({ services, project, params, body }) {
+    async handle({ services, sender, project, params, body }) {
       const server = newServerOf(body);
       checkNames(project, [namesOf(server)]);
-      await applyChange(services, project, (store) =>
+      await applyChange(services, sender, project, (store) =>
         store.servers.create(project.id, [rowOf(server)], false),
       );
       return created(writtenView(project, server), 'projects', params.project, 'servers', server.name);
@@ -57,19 +62,27 @@ export const serverRoutes: Route[] = [
   route('GET', '/projects/:project/servers/:name', {
     operationId: 'getServer',
     summary: 'Get a server with its state',
+    action: 'see',
     answers: { 200: serverView },
-    handle: ({ project, params }) => current(serverViewOf(project, find(project, params.name))),
+    handle({ services, sender, project, params }) {
+      const sight = new Sight(services.projects, project, sender.principal);
+      const listed = project.listed.find(({ name }) => name === params.name);
+      const view = listed && sight.viewOf(serverViewOf(project, listed));
+      if (view === undefined) throw noServer(project, params.name);
+      return current(view);
+    },
   }),
   route('PATCH', '/projects/:project/servers/:name', {
     operationId: 'changeServer',
     summary: 'Change a server; fields that are not sent do not change',
+    action: 'operate',
     body: serverChanges,
     isConditional: true,
     answers: { 200: serverView },
-    async handle({ services, project, params, body, ifVersion }) {
+    async handle({ services, sender, project, params, body, ifVersion }) {
       const changes = serverChangesOf(body);
       const view = await changeCurrent(services, project, ifVersion, () =>
-        changeServer(services, project, params.name, changes, ifVersion),
+        changeServer(services, sender, project, params.name, changes, ifVersion),
       );
       return current(view);
     },
@@ -77,13 +90,14 @@ export const serverRoutes: Route[] = [
   route('DELETE', '/projects/:project/servers/:name', {
     operationId: 'removeServer',
     summary: 'Remove a server',
+    action: 'operate',
     isConditional: true,
     answers: { 204: null },
-    async handle({ services, project, params, ifVersion }) {
+    async handle({ services, sender, project, params, ifVersion }) {
       const listed = findOwn(project, params.name);
       if (listed.row === undefined) throw inFile(listed, 'remove it there');
       if (listed.row.product_id !== null) throw ofProduct(project, listed.row);
-      await applyChange(services, project, (store) =>
+      await applyChange(services, sender, project, (store) =>
         store.servers.delete(project.id, listed.name, ifVersion),
       );
       return noContent;
@@ -92,6 +106,7 @@ export const serverRoutes: Route[] = [
   route('POST', '/projects/:project/servers/:name/test', {
     operationId: 'testServer',
     summary: 'Test the connection to a server: get what it offers, or why it cannot be reached',
+    action: 'operate',
     answers: { 200: serverTest },
     handle: async ({ services, project, params }) =>
       ok(await testServer(services, project, findOwn(project, params.name))),
@@ -99,6 +114,7 @@ export const serverRoutes: Route[] = [
   route('GET', '/projects/:project/servers/:name/logs', {
     operationId: 'getServerLog',
     summary: "Get the last lines of a server's log",
+    action: 'observe',
     answers: { 200: serverLog },
     handle({ project, params }) {
       const { name } = find(project, params.name);
@@ -109,18 +125,22 @@ export const serverRoutes: Route[] = [
     operationId: 'followServers',
     summary:
       'Stream the events of a project: `servers` with all servers, then `server` for each change of state and `hosted` for each change of a hosted server',
+    action: 'see',
     isStream: true,
     answers: { 200: z.union([serverEvent, hostedEvent]) },
-    handle: ({ services, streams, project }) =>
-      streams.reply(MAX_UNREAD_BYTES, (stream) => ({
-        first: eventBytes('servers', { servers: serverViewsOf(project) }),
-        unsubscribe: services.events.subscribe(project, stream),
-      })),
+    handle({ services, sender, project, stream: reply }) {
+      const sight = new Sight(services.projects, project, sender.principal);
+      return reply(MAX_UNREAD_BYTES, (stream) => ({
+        first: eventBytes('servers', { servers: sight.serverViews() }),
+        unsubscribe: services.events.subscribe(project, stream, sight),
+      }));
+    },
   }),
 ];
 
 async function changeServer(
   services: Services,
+  sender: Sender,
   project: LiveProject,
   name: string,
   changes: ServerChanges,
@@ -128,7 +148,7 @@ async function changeServer(
 ): Promise<ServerView> {
   const listed = findOwn(project, name);
   const { row } = listed;
-  if (row === undefined) return switchFileServer(services, project, listed, changes, ifVersion);
+  if (row === undefined) return switchFileServer(services, sender, project, listed, changes, ifVersion);
   const isSwitch = isOnlySwitch(changes);
   if (row.product_id !== null && !isSwitch) throw ofProduct(project, row);
   const { config } = changes;
@@ -139,13 +159,16 @@ async function changeServer(
   const written = isSwitch ? { enabled: merged.enabled } : rowOf(merged);
   // The merge is only valid for this version.
   const version = ifVersion ?? (isSwitch ? undefined : row.version);
-  await applyChange(services, project, (store) => store.servers.change(project.id, name, written, version));
+  await applyChange(services, sender, project, (store) =>
+    store.servers.change(project.id, name, written, version),
+  );
   return writtenView(project, merged);
 }
 
 /** Servers of the configuration file can only be switched on and off. */
 async function switchFileServer(
   services: Services,
+  sender: Sender,
   project: LiveProject,
   listed: ListedServer,
   { enabled, ...changes }: ServerChanges,
@@ -162,7 +185,7 @@ async function switchFileServer(
   if (enabled !== undefined) {
     needDatabase(services);
     if (enabled && !config.enabled) throw inFile(listed, 'it is disabled there');
-    await applyChange(services, project, (store) =>
+    await applyChange(services, sender, project, (store) =>
       store.projects.setSwitch(project.id, name, null, enabled),
     );
   }
@@ -215,8 +238,12 @@ async function testServer(
 function find(project: LiveProject, name: string): ListedServer {
   const listed = project.listed.find((server) => server.name === name);
   if (listed !== undefined) return listed;
+  throw noServer(project, name);
+}
+
+function noServer(project: LiveProject, name: string): SwitchboardError {
   const message = `There is no server ${JSON.stringify(name)} in project "${project.name}".`;
-  throw new SwitchboardError('not_found', message);
+  return new SwitchboardError('not_found', message);
 }
 
 /** Hosted servers have their own routes. A test would also connect to their only stdin a second time. */

@@ -1,10 +1,17 @@
 import type { Chats } from '../chats/chats.ts';
 import { SwitchboardError } from '../errors.ts';
+import type { AccessControl } from '../identity/access-control.ts';
+import type { Limiter } from '../identity/limiter.ts';
+import type { Policy } from '../identity/policy.ts';
+import type { PolicyRefresher } from '../identity/policy-refresher.ts';
+import type { Sender } from '../identity/principal.ts';
 import type { Hosting } from '../projects/hosting/hosting.ts';
 import type { Projects } from '../projects/projects.ts';
 import type { Refresher } from '../projects/refresher.ts';
 import type { Recorder } from '../records/recorder.ts';
+import type { Actor } from '../store/audit/append.ts';
 import type { Store } from '../store/store.ts';
+import type { Tables } from '../store/tables.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { ReplicaSettings } from '../upstreams/settings.ts';
 import type { ProjectEvents } from './project-events.ts';
@@ -13,6 +20,7 @@ import type { StatusView } from './views.ts';
 export interface Services {
   projects: Projects;
   events: ProjectEvents;
+  identity: IdentityServices;
   /** Undefined if Switchboard runs without a database. */
   database: DatabaseServices | undefined;
   serverSettings: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
@@ -21,9 +29,18 @@ export interface Services {
   status(): StatusView;
 }
 
+export interface IdentityServices {
+  control: AccessControl;
+  policy: Policy;
+  limiter: Limiter;
+  /** Whether every request needs a credential. */
+  isOn: boolean;
+}
+
 interface DatabaseServices {
   store: Store;
   refresher: Refresher;
+  policyRefresher: PolicyRefresher;
   recorder: Recorder;
   hosting: Hosting;
   chats: Chats;
@@ -37,16 +54,36 @@ export function needDatabase({ database }: Services): DatabaseServices {
   );
 }
 
-/** Writes to the database, and resolves when this process has applied the change. Without a project, refreshes all. */
+/**
+ * Writes to the database in the sender's name, and resolves when this process has applied the change. Without a project,
+ * refreshes all.
+ */
 export async function applyChange<Result>(
   services: Services,
+  sender: Sender,
   project: { id: string } | undefined,
-  write: (store: Store) => Promise<Result>,
+  write: (tables: Tables) => Promise<Result>,
 ): Promise<Result> {
   const { store, refresher } = needDatabase(services);
-  const result = await write(store);
+  const result = await write(store.by(actorOf(sender)));
   await refresher.refresh(project?.id);
   return result;
+}
+
+/** The same for changes of who may do what. */
+export async function applyAccess<Result>(
+  services: Services,
+  sender: Sender,
+  write: (tables: Tables) => Promise<Result>,
+): Promise<Result> {
+  const { store, policyRefresher } = needDatabase(services);
+  const result = await write(store.by(actorOf(sender)));
+  await policyRefresher.refresh();
+  return result;
+}
+
+function actorOf({ principal: { kind, id, name }, address }: Sender): Actor {
+  return { kind, id, name, address };
 }
 
 const MAX_ATTEMPTS = 5;

@@ -1,38 +1,43 @@
 import type { NamedTool } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
+import type { Scope } from '../gateway/scope.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import { ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
 import { toolSwitch } from './inputs.ts';
 import { applyChange } from './services.ts';
+import { Sight } from './sight.ts';
 import { type ToolView, toolList, toolView } from './views.ts';
 
 export const toolRoutes: Route[] = [
   route('GET', '/projects/:project/tools', {
     operationId: 'listTools',
     summary: 'List all tools of a project, including disabled ones',
+    action: 'see',
     answers: { 200: toolList },
-    async handle({ project }) {
-      await project.scope.listable();
-      return ok({ tools: toolsOf(project) });
+    async handle({ services, sender, project }) {
+      const { scope } = new Sight(services.projects, project, sender.principal);
+      await scope.listable();
+      return ok({ tools: toolsOf(scope) });
     },
   }),
   route('PATCH', '/projects/:project/tools/:tool', {
     operationId: 'switchTool',
     summary: 'Enable or disable a tool',
+    action: 'operate',
     body: toolSwitch,
     answers: { 200: toolView },
-    async handle({ services, project, params, body: { enabled } }) {
+    async handle({ services, sender, project, params, body: { enabled } }) {
       await project.scope.discovered();
       const { group, server, tool } = findTool(project, params.tool);
       const owner = group ?? server;
       if (enabled) checkOffered(project, owner, tool);
-      await applyChange(services, project, (store) =>
+      await applyChange(services, sender, project, (store) =>
         store.projects.setSwitch(project.id, owner, tool, enabled),
       );
       // The switch may have changed its public name.
       const isSame = (view: ToolView) => view.tool === tool && (view.group ?? view.server) === owner;
-      return ok(toolsOf(project).find(isSame) ?? unknownTool(project, params.tool));
+      return ok(toolsOf(project.scope).find(isSame) ?? unknownTool(project, params.tool));
     },
   }),
 ];
@@ -51,9 +56,9 @@ function checkOffered(project: LiveProject, group: string, tool: string): void {
 }
 
 /** Listed tools have their public names, the others their qualified names. */
-function toolsOf(project: LiveProject): ToolView[] {
-  const visible = new Map(project.scope.catalog.namedTools.map((tool) => [keyOf(tool), tool]));
-  return project.scope.unswitched().namedTools.map((tool) => {
+function toolsOf(scope: Scope): ToolView[] {
+  const visible = new Map(scope.catalog.namedTools.map((tool) => [keyOf(tool), tool]));
+  return scope.unswitched().namedTools.map((tool) => {
     const seen = visible.get(keyOf(tool));
     return seen === undefined ? toolViewOf(tool, false) : toolViewOf(seen, true);
   });
@@ -61,7 +66,7 @@ function toolsOf(project: LiveProject): ToolView[] {
 
 /** By public name, by qualified name, or by the server's own name if it is unique. */
 function findTool(project: LiveProject, name: string): ToolView {
-  const tools = toolsOf(project);
+  const tools = toolsOf(project.scope);
   const namesakes = tools.filter(({ tool }) => tool === name);
   return (
     tools.find((tool) => tool.name === name) ??

@@ -37,11 +37,13 @@ const serverState = z.enum([
   'disabled',
 ]);
 
+const forOperators = 'null for those who may not operate the project';
+
 /** Shared by servers and replicas. */
 const condition = {
   state: serverState,
   since: time.describe('When the state began'),
-  error: z.string().nullable(),
+  error: z.string().nullable().describe(forOperators),
   next_try: time.nullable().describe('When the next attempt starts'),
 };
 
@@ -84,7 +86,7 @@ export const serverView = z.object({
   name: z.string(),
   description: z.string().nullable(),
   transport: z.enum(['stdio', 'sse', 'http', 'hosted']),
-  config: z.union([stdioConfigView, remoteConfigView, hostedConfigView]),
+  config: z.union([stdioConfigView, remoteConfigView, hostedConfigView]).nullable().describe(forOperators),
   enabled: z.boolean(),
   group: z.string().nullable(),
   replica_count: z.int().min(1).describe('The number of replicas'),
@@ -102,7 +104,7 @@ export const serverView = z.object({
   tools: z
     .object({ allow: names.optional(), deny: names.optional() })
     .nullable()
-    .describe('The tools to offer; null means all'),
+    .describe(`The tools to offer; null means all. ${forOperators}`),
   ...condition,
   warning: z
     .string()
@@ -197,6 +199,10 @@ export const callView = z.object({
   run_id: id.nullable(),
   message_id: id.nullable(),
   step: z.int().nullable(),
+  principal: z
+    .object({ id: z.string(), name: z.string() })
+    .nullable()
+    .describe('Who made the call; null if Switchboard itself did, or nobody knows'),
   client: z.string().nullable(),
   method: z.string(),
   server: z.string().nullable(),
@@ -223,16 +229,18 @@ export const importResult = z.object({
   notes: z.array(z.string()).describe('What was left out or changed, and what is left to do'),
 });
 
+const forAdministrators = 'null for those who may not administer all projects';
+
 export const statusView = z.object({
   version: z.string(),
-  config: z.string().describe('The path of the configuration file'),
+  config: z.string().nullable().describe(`The path of the configuration file; ${forAdministrators}`),
   database: z.object({
     mode: z.enum(['embedded', 'server', 'none']),
     connected: z.boolean(),
-    error: z.string().nullable(),
+    error: z.string().nullable().describe(forAdministrators),
   }),
-  records: z.object({ queued: count, dropped: count }),
-  sessions: count,
+  records: z.object({ queued: count, dropped: count }).nullable().describe(forAdministrators),
+  sessions: count.nullable().describe(forAdministrators),
 });
 
 export const failure = z.object({

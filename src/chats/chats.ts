@@ -5,9 +5,10 @@ import { onceEach } from '../agent/toolbox.ts';
 import { unlessAborted } from '../channels/timing.ts';
 import type { ChatSettings } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import type { Principal, Sender } from '../identity/principal.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import type { Store } from '../store/store.ts';
-import { ProjectToolbox } from './project-toolbox.ts';
+import { type Guards, ProjectToolbox } from './project-toolbox.ts';
 import { RunRecord } from './run-record.ts';
 
 const TOUCH_MS = 20_000;
@@ -44,12 +45,15 @@ export class ChatFailure extends SwitchboardError {
 
 interface ActiveChat {
   project: LiveProject;
+  principal: Principal;
   abort: AbortController;
   over: Promise<unknown>;
 }
 
 interface Work {
   project: LiveProject;
+  sender: Sender;
+  guards: Guards;
   chat: NewChat & { model: string };
   apiKey: string;
   record: RunRecord;
@@ -81,13 +85,15 @@ export class Chats {
     return this.active.size;
   }
 
-  /** Rejects if the chat cannot begin. */
-  async begin(project: LiveProject, chat: NewChat): Promise<ChatRun> {
+  /** Rejects if the chat cannot begin. Its tools are those that the sender may call. */
+  async begin(project: LiveProject, sender: Sender, guards: Guards, chat: NewChat): Promise<ChatRun> {
+    const { principal } = sender;
     const apiKey = apiKeyOf(project, chat.apiKeySecret);
     const { model = this.settings.model, system = null, tools = null, messages } = chat;
     const record = new RunRecord({
       store: this.store,
       projectId: project.id,
+      principal,
       redact: (text) => project.vault.redact(text),
       warned: this.warn,
     });
@@ -96,9 +102,9 @@ export class Chats {
       id: record.id,
       finish: (onEvent, signal) => {
         const abort = new AbortController();
-        const work = { project, chat: { ...chat, model }, apiKey, record, onEvent };
+        const work = { project, sender, guards, chat: { ...chat, model }, apiKey, record, onEvent };
         const over = this.run(work, abort, signal);
-        this.enter(record.id, { project, abort, over: over.catch(() => {}) });
+        this.enter(record.id, { project, principal, abort, over: over.catch(() => {}) });
         return over;
       },
     };
@@ -109,6 +115,17 @@ export class Chats {
     for (const chat of this.active.values()) {
       if (chat.project === project) chat.abort.abort(removed);
     }
+  }
+
+  /** Of one that was revoked, removed or has expired. */
+  endOfPrincipal(principal: Principal): void {
+    for (const chat of this.active.values()) if (chat.principal === principal) chat.abort.abort(ended());
+  }
+
+  /** Ends the chats that the principal may no longer have. */
+  permissionsChanged(principal: Principal): void {
+    for (const chat of this.active.values())
+      if (chat.principal === principal && !mayChat(chat)) chat.abort.abort(forbidden(chat.project));
   }
 
   /** Cancels all chats, and resolves when that is persisted. */
@@ -123,6 +140,9 @@ export class Chats {
   private enter(id: string, chat: ActiveChat): void {
     this.active.set(id, chat);
     if (this.isClosed) chat.abort.abort(stopped());
+    // It may have changed while the chat began.
+    if (chat.principal.isEnded) chat.abort.abort(ended());
+    else if (!mayChat(chat)) chat.abort.abort(forbidden(chat.project));
     this.touching ??= setInterval(() => {
       // The store itself reports an outage.
       this.store.runs.touch([...this.active.keys()]).catch(() => {});
@@ -136,11 +156,11 @@ export class Chats {
   }
 
   private async run(work: Work, abort: AbortController, client: AbortSignal): Promise<ChatResult> {
-    const { project, record, chat } = work;
+    const { project, sender, guards, record, chat } = work;
     const cancel = () => abort.abort(new SwitchboardError('client_unavailable', 'The client disconnected.'));
     client.addEventListener('abort', cancel);
     if (client.aborted) cancel();
-    const toolbox = new ProjectToolbox(project, (call) => record.call(call));
+    const toolbox = new ProjectToolbox(project, sender, guards, (call) => record.call(call));
     try {
       const result = await this.converse(work, toolbox, abort.signal);
       const { text: output, stopReason, steps, usage, messages } = result;
@@ -212,6 +232,18 @@ function apiKeyOf(project: LiveProject, secret: string): string {
     `Project "${project.name}" has no secret ${secret} with the API key of the model: set it with \`switchboard secret set ${secret} --project ${project.name}\`, or name another secret in api_key_secret.`,
     { data: { secret, project: project.name } },
   );
+}
+
+function mayChat({ principal, project }: ActiveChat): boolean {
+  return principal.permissions.may('chat', project.id);
+}
+
+function ended(): SwitchboardError {
+  return new SwitchboardError('unauthorized', 'The credential has expired or was revoked.');
+}
+
+function forbidden({ name }: LiveProject): SwitchboardError {
+  return new SwitchboardError('forbidden', `Chats in project "${name}" are not allowed any more.`);
 }
 
 function stopped(): SwitchboardError {

@@ -10,6 +10,7 @@ import {
 } from '../agent/model.ts';
 import { asSwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
+import type { Principal } from '../identity/principal.ts';
 import { cleanValue, recordOf } from '../records/call-record.ts';
 import type { CallRecord } from '../store/call-record.ts';
 import type { NewRun, RunEnd } from '../store/runs.ts';
@@ -23,6 +24,7 @@ type Clean = (text: string) => string;
 interface RunRecordSettings {
   store: Pick<Store, 'runs' | 'calls'>;
   projectId: string;
+  principal: Principal;
   redact(text: string): string;
   warned(message: string): void;
 }
@@ -45,13 +47,14 @@ export class RunRecord {
     run: Pick<NewRun, 'model' | 'system' | 'tools'>,
     messages: readonly AgentMessage[],
   ): Promise<void> {
-    const { store, projectId, redact } = this.settings;
+    const { store, projectId, principal, redact } = this.settings;
     const { id } = this;
     const system = run.system === null ? null : redact(run.system);
     await store.runs.create({
       ...run,
       id,
       projectId,
+      principalId: runOwner(principal),
       agent: null,
       system,
       input: this.textOf(messages.at(-1)),
@@ -78,12 +81,13 @@ export class RunRecord {
 
   /** A call that reached no server. */
   unknownTool({ name, input, durationMs }: ToolCallRecord): void {
-    const text = persistedValue(input, this.settings.redact);
+    const { projectId, principal, redact } = this.settings;
+    const text = persistedValue(input, redact);
     this.add({
-      ...{ id: randomUUID(), projectId: this.settings.projectId, client: 'chat', method: 'tools/call' },
-      ...{ server: null, replica: null, tool: this.settings.redact(name), status: 'error', durationMs },
+      ...{ id: randomUUID(), projectId, principal, client: 'chat', method: 'tools/call' },
+      ...{ server: null, replica: null, tool: redact(name), status: 'error', durationMs },
       ...{ inputBytes: Buffer.byteLength(JSON.stringify(input)), outputBytes: 0, input: text, output: null },
-      error: { code: 'unknown_tool', message: this.settings.redact(`Unknown tool: ${name}`) },
+      error: { code: 'unknown_tool', message: redact(`Unknown tool: ${name}`) },
       startedAt: new Date(),
     });
   }
@@ -135,6 +139,11 @@ export class RunRecord {
     const texts = message?.content.map((part) => (part.type === 'text' ? part.text : '')) ?? [];
     return this.settings.redact(texts.join(''));
   }
+}
+
+/** The id that runs are stored under. Those of the local user have none. */
+export function runOwner({ kind, id }: Principal): string | null {
+  return kind === 'local' ? null : id;
 }
 
 function persistedContent({ content }: AgentMessage, clean: Clean): object[] {

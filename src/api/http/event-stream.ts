@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { openEventStream, writeEvent } from '../../http/event-stream.ts';
+import type { Principal } from '../../identity/principal.ts';
 import { sseKeepAlive } from '../../protocol/sse.ts';
 
 const KEEP_ALIVE_MS = 15_000;
@@ -59,31 +60,45 @@ export class EventStream {
   }
 }
 
-/** Streams that stay open until the client disconnects, their subject is removed or the API closes. */
+/** Starts to send events, and returns the first bytes of the stream and a function that unsubscribes. */
+export type Subscribe = (stream: EventStream) => { first: Buffer; unsubscribe: () => void };
+
+export interface StreamOwner {
+  principal: Principal;
+  /** Whether it may still have the stream. */
+  isAllowed(): boolean;
+}
+
+/** Streams that stay open until the client disconnects, its permission or its subject is removed, or the API closes. */
 export class EventStreams {
-  private readonly open = new Set<EventStream>();
+  private readonly open = new Map<EventStream, StreamOwner>();
   private isClosed = false;
 
-  /** `subscribe` starts to send events, and returns the first bytes of the stream and a function that unsubscribes. */
-  reply(
-    maxUnreadBytes: number,
-    subscribe: (stream: EventStream) => { first: Buffer; unsubscribe: () => void },
-  ): StreamReply {
+  reply(owner: StreamOwner, maxUnreadBytes: number, subscribe: Subscribe): StreamReply {
     const stream = new EventStream(maxUnreadBytes);
     const { first, unsubscribe } = subscribe(stream);
-    this.open.add(stream);
+    this.open.set(stream, owner);
     stream.onClose = () => {
       this.open.delete(stream);
       unsubscribe();
     };
-    if (this.isClosed) stream.end();
+    if (this.isClosed || isOver(owner)) stream.end();
     return { stream: (response) => stream.begin(response, first) };
+  }
+
+  /** Ends the streams that the principal may no longer have. */
+  check(principal: Principal): void {
+    for (const [stream, owner] of this.open) if (owner.principal === principal && isOver(owner)) stream.end();
   }
 
   close(): void {
     this.isClosed = true;
-    for (const stream of this.open) stream.end();
+    for (const stream of this.open.keys()) stream.end();
   }
+}
+
+function isOver({ principal, isAllowed }: StreamOwner): boolean {
+  return principal.isEnded || !isAllowed();
 }
 
 export function eventBytes(type: string, data: object): Buffer {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { leavesBody, SwitchboardError } from '../../errors.ts';
+import { retryHeaders } from '../../gateway/http/exchange.ts';
 import type { Reply } from './route.ts';
 import { ServerRpcError } from './rpc-error.ts';
 
@@ -76,7 +77,7 @@ export function sendError(
   more: Record<string, string> = {},
 ): void {
   const error = clientError(thrown);
-  const headers: Record<string, string> = { ...more };
+  const headers: Record<string, string> = { ...more, ...retryHeaders(error) };
   if (error instanceof MethodNotAllowed) headers.allow = error.allow;
   if (leavesBody(error.code)) headers.connection = 'close';
   const status = error instanceof ServerRpcError ? error.status : error.kind.http;

@@ -1,8 +1,9 @@
 import type { z } from 'zod';
 import type { Sender } from '../../identity/principal.ts';
+import type { Action } from '../../identity/roles.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
 import type { Services } from '../services.ts';
-import type { EventStreams, StreamReply } from './event-stream.ts';
+import type { StreamReply, Subscribe } from './event-stream.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -22,7 +23,10 @@ type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 interface Context<Parameter extends string, Query, Body> {
   services: Services;
   sender: Sender;
-  streams: EventStreams;
+  /** Throws unless the sender may do what the route needs in the project, or without one in all projects. */
+  authorize(project: NamedProject | undefined, subject?: string): void;
+  /** Replies with a stream that ends when the sender may no longer have it. */
+  stream(maxUnreadBytes: number, subscribe: Subscribe): StreamReply;
   params: Record<Parameter, string>;
   /** The project that `:project` names, by id or name. */
   project: 'project' extends Parameter ? LiveProject : undefined;
@@ -30,9 +34,18 @@ interface Context<Parameter extends string, Query, Body> {
   body: Body;
   /** The version that `If-Match` requires. */
   ifVersion: number | undefined;
+  accept: string | undefined;
   /** Aborts when the client disconnects. */
   signal: AbortSignal;
 }
+
+interface NamedProject {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** What finds and authorizes what a request names. */
+export type Asking = Pick<Context<string, unknown, unknown>, 'services' | 'sender' | 'authorize'>;
 
 /** A body that is already JSON text. */
 interface RawReply {
@@ -60,6 +73,10 @@ type Declared<Given extends Answers> =
 interface Definition<Path extends string, Query, Schema, Body, Given extends Answers> {
   operationId: string;
   summary: string;
+  /** What the sender must be allowed to do: in the project of the path, or without one in all projects. */
+  action: Action | 'any';
+  /** Set if the body, the query or a row names the project: then the handler calls `authorize`. */
+  authorizesItself?: boolean;
   query?: Query;
   body?: Schema;
   /** Parses the body instead of the schema, which then only documents it. */

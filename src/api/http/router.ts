@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fields } from '../../config/fields.ts';
 import { SwitchboardError } from '../../errors.ts';
-import type { Sender } from '../../identity/principal.ts';
+import type { Principal, Sender } from '../../identity/principal.ts';
 import { routes } from '../routes.ts';
 import type { Services } from '../services.ts';
+import { Authorization } from './authorization.ts';
 import { checkMediaType, parseBody, readText } from './body.ts';
 import { check, invalidInput } from './check.ts';
 import { EventStreams } from './event-stream.ts';
@@ -17,6 +18,7 @@ const noQuery = fields({});
 export class Router {
   private readonly table = new RouteTable(routes);
   private readonly streams = new EventStreams();
+  private readonly inFlight = new Set<{ principal: Principal; abort: AbortController }>();
   private readonly services: Services;
   private readonly onFault: (thrown: unknown) => void;
 
@@ -28,15 +30,32 @@ export class Router {
   /** Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse, sender: Sender): Promise<void> {
     const isHead = request.method === 'HEAD';
-    const disconnected = new AbortController();
-    response.on('close', () => disconnected.abort());
+    const { principal } = sender;
+    const abort = new AbortController();
+    const exchange = { principal, abort };
+    this.inFlight.add(exchange);
+    response.on('close', () => abort.abort());
     try {
-      const reply = await this.reply(request, sender, disconnected.signal);
+      const reply = await this.reply(request, sender, abort.signal);
       if (reply !== undefined) send(response, reply, isHead);
     } catch (thrown) {
-      if (!(thrown instanceof SwitchboardError)) this.onFault(thrown);
-      sendError(response, thrown, isHead);
+      const isCut = principal.isEnded && abort.signal.aborted;
+      if (!isCut && !(thrown instanceof SwitchboardError)) this.onFault(thrown);
+      sendError(response, isCut ? ended() : thrown, isHead);
+    } finally {
+      this.inFlight.delete(exchange);
     }
+  }
+
+  /** Aborts the requests of a principal that was revoked, removed or has expired, and ends its streams. */
+  endPrincipal(principal: Principal): void {
+    for (const exchange of this.inFlight) if (exchange.principal === principal) exchange.abort.abort();
+    this.streams.check(principal);
+  }
+
+  /** Ends the streams that the principal may no longer have. */
+  permissionsChanged(principal: Principal): void {
+    this.streams.check(principal);
   }
 
   close(): void {
@@ -54,26 +73,36 @@ export class Router {
     const found = this.table.find(request.method ?? 'GET', pathname.slice(BASE.length));
     if (found === undefined) throw nothingAt(pathname);
     if ('allow' in found) throw new MethodNotAllowed(found.allow);
-    const { route, params } = found;
+    return this.serve(found, search, request, sender, signal);
+  }
+
+  /** Reads the query and the body only if the sender may do what the route needs. */
+  private async serve(
+    { route, params }: { route: Route; params: Record<string, string> },
+    search: string,
+    request: IncomingMessage,
+    sender: Sender,
+    signal: AbortSignal,
+  ): Promise<Reply | undefined> {
+    const { services, streams } = this;
     checkMediaType(request);
+    const authorization = new Authorization(services, sender, route);
+    const project = params.project === undefined ? undefined : authorization.enter(params.project);
+    if (project === undefined) authorization.enterAll(route.authorizesItself);
     const text = route.body === undefined ? '' : await readText(request);
     if (text === undefined) return undefined;
-    const query = check(route.query ?? noQuery, parseQuery(search));
-    const body = bodyOf(route, text);
-    const ifVersion = route.isConditional ? versionOf(request.headers['if-match']) : undefined;
-    const { services, streams } = this;
-    const project = params.project === undefined ? undefined : services.projects.get(params.project);
-    return route.handle({
-      services,
-      sender,
-      streams,
-      params,
-      project: project!,
-      query,
-      body,
-      ifVersion,
-      signal,
+    const owner = { principal: sender.principal, isAllowed: () => authorization.isAllowed() };
+    const reply = await route.handle({
+      ...{ services, sender, params, signal, project: project! },
+      query: check(route.query ?? noQuery, parseQuery(search)),
+      body: bodyOf(route, text),
+      ifVersion: route.isConditional ? versionOf(request.headers['if-match']) : undefined,
+      accept: request.headers.accept,
+      authorize: (...place) => authorization.check(...place),
+      stream: (...args) => streams.reply(owner, ...args),
     });
+    authorization.expectChecked();
+    return reply;
   }
 }
 
@@ -98,6 +127,10 @@ function parseQuery(search: string): Record<string, string> {
     throw invalidInput([...repeated].map((name) => ({ path: [name], message: 'is repeated' })));
   }
   return Object.fromEntries(entries);
+}
+
+function ended(): SwitchboardError {
+  return new SwitchboardError('unauthorized', 'The credential has expired or was revoked.');
 }
 
 function nothingAt(path: string): SwitchboardError {

@@ -16,6 +16,9 @@ interface HostedCallsOptions {
   recorded(call: FinishedCall): void;
 }
 
+/** `principal`: who sent it; undefined if Switchboard did. */
+type HostedRequest = RequestInput & Pick<FinishedCall, 'principal'>;
+
 interface CallInFlight {
   server: string;
   abort: AbortController;
@@ -31,17 +34,19 @@ export class HostedCalls {
     this.options = options;
   }
 
-  async call(id: string, input: RequestInput, signal: AbortSignal | undefined): Promise<RpcResponse> {
+  async call(id: string, input: HostedRequest, signal: AbortSignal | undefined): Promise<RpcResponse> {
     if (this.isStopping) throw stopping();
     const { registered, recorded, timedOut } = this.options;
     // The timeout includes a start of the server.
-    const { timeoutMs = this.options.timeoutMs } = input;
+    const { timeoutMs = this.options.timeoutMs, principal } = input;
     const call = { server: registered.nameOf(id), abort: new AbortController() };
     const aborted = call.abort.signal;
     const either = signal === undefined ? aborted : AbortSignal.any([signal, aborted]);
     this.inFlight.add(call);
     try {
-      return await this.request(id, { ...input, timeoutMs }, either, recorded);
+      return await this.request(id, { ...input, timeoutMs }, either, (finished) =>
+        recorded({ ...finished, principal }),
+      );
     } catch (error) {
       if (aborted.aborted) throw stopping();
       if (error instanceof SwitchboardError && error.code === 'call_timeout') timedOut(id, error.message);
