@@ -110,8 +110,9 @@ export function createHttpServer(
 }
 
 function readPem(path: string, what: string): string {
+  let text: string;
   try {
-    return readFileSync(path, 'utf8');
+    text = readFileSync(path, 'utf8');
   } catch (error) {
     throw new SwitchboardError(
       'invalid_config',
@@ -119,4 +120,7 @@ function readPem(path: string, what: string): string {
       { cause: error },
     );
   }
+  // Node ignores an empty one, and serves none.
+  if (text.includes('-----BEGIN ')) return text;
+  throw new SwitchboardError('invalid_config', `The ${what} of TLS, ${path}, is not in PEM format.`);
 }
