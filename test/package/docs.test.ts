@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { actions, roles } from '../../src/identity/roles.ts';
 import { sourceFiles } from '../helpers/source.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -67,6 +68,17 @@ describe('the documentation', () => {
         .map(([usage]) => `${page}: ${usage}`),
     );
     expect(unknown).toEqual([]);
+  });
+});
+
+describe('the table of roles in docs/access.md', () => {
+  it('is that of the decision', () => {
+    const rows = roles.map((role) => {
+      const own = Object.values(actions).filter((action) => action.role === role);
+      return `| \`${role}\` | ${own.map(({ meaning }) => meaning).join('; ')} |`;
+    });
+    const [, table] = /<!-- roles: .* -->\n([^]*)\n<!-- end of roles -->/.exec(read('docs/access.md')) ?? [];
+    expect(table?.split('\n').slice(2)).toEqual(rows);
   });
 });
 
