@@ -8,6 +8,7 @@ import { withLock } from './setup/lock.mjs';
 import { checkNode } from './setup/node.mjs';
 import { installPackages, packagesAreCurrent } from './setup/packages.mjs';
 import { postgresStep } from './setup/postgres.mjs';
+import { proxyStep } from './setup/proxies.mjs';
 import { schemathesisStep, uvStep } from './setup/python.mjs';
 import { goStep, pythonStep } from './setup/real.mjs';
 import { SetupError } from './setup/run.mjs';
@@ -63,6 +64,7 @@ function missingLines() {
     lines.push([packages(join(root, 'test', 'real', 'servers'))]);
     lines.push([packages(join(root, 'test', 'real', 'clients'))]);
     lines.push([goStep(cache, root)]);
+    lines.push([proxyStep(cache, 'nginx'), proxyStep(cache, 'caddy')]);
   }
   if (flags.includes('--bench')) lines.push([packages(join(root, 'bench', 'peers'))]);
   return lines.filter((line) => line.some((step) => !step.done()));

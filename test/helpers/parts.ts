@@ -23,7 +23,9 @@ type PartName =
   | 'runsc'
   | 'python-sdk-1'
   | 'python-sdk-2'
-  | 'go-client';
+  | 'go-client'
+  | 'nginx'
+  | 'caddy';
 
 const cache = fileURLToPath(new URL('../../.cache', import.meta.url));
 
