@@ -17,6 +17,8 @@ export interface Api {
   endPrincipal(principal: Principal): void;
   /** Ends what the principal may no longer have. */
   permissionsChanged(principal: Principal): void;
+  /** Ends the event streams of a principal; it may open them again. */
+  endStreams(principal: Principal): void;
   /** Ends the open event streams. */
   close(): void;
 }
@@ -61,6 +63,9 @@ export function createApi(services: Services, onFault: (thrown: unknown) => void
     permissionsChanged(principal) {
       router?.permissionsChanged(principal);
       services.database?.chats.permissionsChanged(principal);
+    },
+    endStreams(principal) {
+      router?.endStreams(principal);
     },
     close() {
       isClosed = true;

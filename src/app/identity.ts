@@ -20,7 +20,8 @@ interface IdentitySettings {
 interface IdentityEvents {
   /** Revoked, removed or expired. */
   ended(principal: Principal): void;
-  changed(principal: Principal): void;
+  changed(principals: ReadonlySet<Principal>): void;
+  keyEnded(principals: ReadonlySet<Principal>): void;
   /** After each change of what anybody may do. */
   applied(policy: Policy): void;
 }
@@ -49,6 +50,7 @@ export class Identity {
     this.policy = new Policy({
       ended: events.ended,
       changed: events.changed,
+      keyEnded: events.keyEnded,
       applied: () => {
         this.limiter.apply(this.policy.limits);
         events.applied(this.policy);

@@ -237,9 +237,13 @@ export class Switchboard implements App {
         this.chats?.endOfPrincipal(principal);
         this.api.endPrincipal(principal);
       },
-      changed: (principal) => {
-        this.gateway.permissionsChanged(principal);
-        this.api.permissionsChanged(principal);
+      changed: (principals) => {
+        this.gateway.permissionsChanged(principals);
+        for (const principal of principals) this.api.permissionsChanged(principal);
+      },
+      keyEnded: (principals) => {
+        this.gateway.keyEnded(principals);
+        for (const principal of principals) this.api.endStreams(principal);
       },
       applied: (policy) =>
         this.projects.keepScopesOf(new Set([...policy.all()].map(({ permissions }) => permissions))),

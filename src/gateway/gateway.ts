@@ -104,9 +104,15 @@ export class Gateway {
     this.held.endPrincipal(principal);
   }
 
-  permissionsChanged(principal: Principal): void {
-    this.legacy.permissionsChanged(principal);
-    this.modern.permissionsChanged(principal);
+  permissionsChanged(principals: ReadonlySet<Principal>): void {
+    this.legacy.permissionsChanged(principals);
+    this.modern.endListeners(principals);
+  }
+
+  /** Ends the streams of principals, which may have been opened with a key that has ended: clients open them again with another. */
+  keyEnded(principals: ReadonlySet<Principal>): void {
+    this.legacy.disconnect(principals);
+    this.modern.endListeners(principals);
   }
 
   /** Restores the state that clients set on the lost connection. */

@@ -33,9 +33,16 @@ export interface ScopedProject extends Project {
   readonly showsServer: ((server: Server) => boolean) | undefined;
 }
 
+interface NamedProject {
+  readonly id: string;
+  readonly name: string;
+}
+
 export interface Scopes {
   readonly all: Scope;
   of(project: string): Scope | undefined;
+  /** The project of this name, if it exists but is not visible here. */
+  hidden(name: string): NamedProject | undefined;
 }
 
 /** The scopes of principals who may see everything, and those of others. */
@@ -242,16 +249,20 @@ export function visibleServers({ servers, showsServer }: ScopedProject): Server[
   return showsServer === undefined ? servers.all() : servers.all().filter(showsServer);
 }
 
-/** Named by the request's path, header or `_meta`, which must agree; otherwise the client's own scope. */
+/**
+ * Named by the request's path, header or `_meta`, which must agree; otherwise the client's own scope. `denied` is called for a project
+ * that is not visible, before the error that says that it does not exist.
+ */
 export function chooseScope(
   scopes: Scopes,
   own: Scope,
   projects: Incoming['projects'],
   { projectId }: Message,
+  denied: (project: NamedProject) => void,
 ): Scope {
   if (projects === undefined && projectId === undefined) return own;
   const names = [...(projects ?? []), ...(projectId === undefined ? [] : [projectId.value])];
-  const named = names.map((name) => scopeNamed(scopes, name));
+  const named = names.map((name) => scopeNamed(scopes, name, denied));
   const [chosen = own] = named;
   const isOne = named.every((scope) => scope === chosen) && (own === chosen || own.project === undefined);
   if (isOne) return chosen;
@@ -260,8 +271,10 @@ export function chooseScope(
   throw new SwitchboardError('invalid_request', `The request names several projects: ${list}. Name one.`);
 }
 
-function scopeNamed(scopes: Scopes, name: string): Scope {
+function scopeNamed(scopes: Scopes, name: string, denied: (project: NamedProject) => void): Scope {
   const scope = scopes.of(name);
   if (scope !== undefined) return scope;
+  const hidden = scopes.hidden(name);
+  if (hidden !== undefined) denied(hidden);
   throw unknownProject(name);
 }

@@ -36,6 +36,11 @@ export class AccessControl {
     throw lacksRole(permissions, action, project);
   }
 
+  /** Reports a request for a project that must look as if it did not exist. */
+  reportHidden(sender: Sender, project: NamedProject): void {
+    this.report({ sender, action: 'see', project, subject: undefined, rule: undefined });
+  }
+
   /** Throws unless the role and the rules allow the use of the item. `unknown` is the error if it must look as if it did not exist. */
   authorizeItem(sender: Sender, project: NamedProject, item: Item, unknown: () => SwitchboardError): void {
     const { permissions } = sender.principal;

@@ -31,13 +31,17 @@ interface Secret {
   readonly hash: Buffer;
   readonly expiresAt: number;
   readonly owner: Principal;
+  /** Whether its end was announced. */
+  isOver: boolean;
 }
 
 interface PolicyEvents {
   /** Revoked, removed or expired. */
   ended(principal: Principal): void;
-  /** Its permissions have changed. */
-  changed(principal: Principal): void;
+  /** Their permissions have changed. */
+  changed(principals: ReadonlySet<Principal>): void;
+  /** One of their keys has ended, and they go on with another. */
+  keyEnded(principals: ReadonlySet<Principal>): void;
   /** After each change of what anybody may do. */
   applied(): void;
 }
@@ -109,14 +113,18 @@ export class Policy {
     const before = this.principals;
     const { changed, expired } = this.replacePrincipals(state);
     const ended = [...before.values()].filter(({ id }) => !this.principals.has(id));
+    const previous = this.secrets;
     this.secrets = new Map();
     for (const { id, principal, hash, expiresAt = Number.POSITIVE_INFINITY } of state.secrets) {
       const owner = this.principals.get(principal) ?? expired.get(principal);
-      if (owner !== undefined) this.secrets.set(id, { hash, expiresAt, owner });
+      if (owner !== undefined)
+        this.secrets.set(id, { hash, expiresAt, owner, isOver: expiresAt <= this.checkedAt });
     }
     this.limits = state.limits;
     this.schedule();
-    this.announce(ended, changed);
+    const over = [...previous].filter(([id, secret]) => !secret.isOver && !this.isValid(id));
+    for (const [, secret] of over) secret.isOver = true;
+    this.announce(ended, changed, this.ownersOf(over.map(([, secret]) => secret)));
   }
 
   close(): void {
@@ -127,7 +135,7 @@ export class Policy {
   private replacePrincipals(state: AccessState) {
     const permissionsOf = this.permissions.by(state);
     const before = this.principals;
-    const changed: Principal[] = [];
+    const changed = new Set<Principal>();
     const expired = new Map<string, Principal>();
     this.principals = new Map();
     for (const { id, kind, name, expiresAt = Number.POSITIVE_INFINITY } of state.principals) {
@@ -136,7 +144,7 @@ export class Policy {
       const principal = known ?? new Principal(kind, id, name, permissions, expiresAt);
       const isExpired = expiresAt <= this.checkedAt;
       if (known !== undefined) {
-        if (known.permissions !== permissions && !isExpired) changed.push(known);
+        if (known.permissions !== permissions && !isExpired) changed.add(known);
         Object.assign(known, { name, permissions, expiresAt });
       }
       if (isExpired) {
@@ -148,11 +156,16 @@ export class Policy {
   }
 
   /** Events come last: who hears of them sees everything as it is now. */
-  private announce(ended: readonly Principal[], changed: readonly Principal[]): void {
+  private announce(
+    ended: readonly Principal[],
+    changed: ReadonlySet<Principal>,
+    withEndedKey: ReadonlySet<Principal>,
+  ): void {
     this.changes++;
     for (const principal of ended) principal.isEnded = true;
     for (const principal of ended) this.events.ended(principal);
-    for (const principal of changed) this.events.changed(principal);
+    if (changed.size > 0) this.events.changed(changed);
+    if (withEndedKey.size > 0) this.events.keyEnded(withEndedKey);
     this.events.applied();
   }
 
@@ -161,11 +174,22 @@ export class Policy {
     this.checkedAt = now;
     const ended = [...this.principals.values()].filter(({ expiresAt }) => expiresAt <= now);
     for (const { id } of ended) this.principals.delete(id);
-    const hasExpired = [...this.secrets.values()].some(
-      ({ expiresAt }) => expiresAt > since && expiresAt <= now,
-    );
+    const over = [...this.secrets.values()].filter(({ expiresAt }) => expiresAt > since && expiresAt <= now);
+    for (const secret of over) secret.isOver = true;
     this.schedule();
-    if (hasExpired || ended.length > 0) this.announce(ended, []);
+    if (over.length > 0 || ended.length > 0) this.announce(ended, new Set(), this.ownersOf(over));
+  }
+
+  private isValid(secretId: string): boolean {
+    const secret = this.secrets.get(secretId);
+    return secret !== undefined && secret.expiresAt > this.checkedAt;
+  }
+
+  /** Those who are still there. */
+  private ownersOf(secrets: readonly Secret[]): ReadonlySet<Principal> {
+    return new Set(
+      secrets.map(({ owner }) => owner).filter((owner) => this.principals.get(owner.id) === owner),
+    );
   }
 
   /** Sets the timer for what expires next. */

@@ -43,6 +43,11 @@ export class PermittedScopes implements Scopes {
     return project && this.see(project)?.scope;
   }
 
+  hidden(name: string): LiveProject | undefined {
+    const project = this.source.lookUp(name);
+    return project !== undefined && this.see(project) === undefined ? project : undefined;
+  }
+
   changes(project: LiveProject, kinds: readonly OfferKind[]): void {
     this.projects.get(project)?.scope.changes(kinds);
     if (this.all !== this.source.all) this.all.changes(kinds);

@@ -68,6 +68,8 @@ export class Projects implements AllScopes {
     return scopeSettings(this.configuration.settings);
   }
 
+  hidden(): undefined {}
+
   of(project: string): Scope | undefined {
     return this.lookUp(project)?.scope;
   }

@@ -91,6 +91,10 @@ export class EventStreams {
     for (const [stream, owner] of this.open) if (owner.principal === principal && isOver(owner)) stream.end();
   }
 
+  endOf(principal: Principal): void {
+    for (const [stream, owner] of this.open) if (owner.principal === principal) stream.end();
+  }
+
   close(): void {
     this.isClosed = true;
     for (const stream of this.open.keys()) stream.end();

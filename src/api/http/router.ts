@@ -58,6 +58,11 @@ export class Router {
     this.streams.check(principal);
   }
 
+  /** One of its keys has ended: it may open them again with another. */
+  endStreams(principal: Principal): void {
+    this.streams.endOf(principal);
+  }
+
   close(): void {
     this.streams.close();
   }

@@ -20,6 +20,8 @@ export interface ClientStream {
   send(message: Chunks): void;
   keepAlive(): void;
   readonly isOpen: boolean;
+  /** Ends the open streams; the client may open them again. */
+  disconnect(): void;
   close(): void;
 }
 

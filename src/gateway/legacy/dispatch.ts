@@ -9,16 +9,18 @@ import type { Server } from '../../upstreams/server.ts';
 import { call } from '../call.ts';
 import type { ClientSettings, Incoming } from '../caller.ts';
 import type { CallServices } from '../client-call.ts';
+import { enter } from '../enter.ts';
 import { changedNotifications, isList, list } from '../lists.ts';
 import { readLevel } from '../logging.ts';
 import { isCall } from '../resolve.ts';
 import { reject } from '../respond.ts';
 import type { InFlight } from '../responder.ts';
-import { type AllScopes, chooseScope, type Scope } from '../scope.ts';
+import type { AllScopes, Scope } from '../scope.ts';
 import { callLegacyTask } from '../task-calls.ts';
 import { type ClientStream, Session } from './caller.ts';
 import { initializeResult, readInitialize } from './greeting.ts';
 import { type SessionPersistence, stateOf, storedOwner } from './persistence.ts';
+import { sessionsInTheWay } from './room.ts';
 import { changeSubscription, dropForbidden, resubscribe } from './subscriptions.ts';
 
 interface LegacyEvents {
@@ -71,15 +73,14 @@ export class LegacyGateway {
   /** Returns the response to the initialize request. */
   open(
     message: Message,
-    { principal }: Sender,
+    sender: Sender,
     projects: Incoming['projects'],
     openStream: (facts: Session['facts']) => ClientStream,
   ): { session: Session; response: Buffer[] } {
     if (this.isStopping) throw stopping();
     const facts = readInitialize(message);
-    const scopes = this.scopes.for(principal.permissions);
-    const scope = chooseScope(scopes, scopes.all, projects, message);
-    this.services.limiter.countRequest(principal, scope.project?.id, false);
+    const { principal } = sender;
+    const scope = enter(this.scopes, this.services, sender, undefined, { message, projects });
     this.makeRoom(principal);
     const session = new Session(randomUUID(), principal, facts, scope, openStream(facts));
     this.sessions.set(session.id, session);
@@ -176,11 +177,12 @@ export class LegacyGateway {
     }
   }
 
-  /** Sessions continue with what their principal may use now, or end if their project has become invisible. */
-  permissionsChanged(principal: Principal): void {
-    const scopes = this.scopes.for(principal.permissions);
+  /** Sessions continue with what their principals may use now, or end if their project has become invisible. */
+  permissionsChanged(principals: ReadonlySet<Principal>): void {
     for (const session of [...this.sessions.values()]) {
-      if (session.principal !== principal) continue;
+      const { principal } = session;
+      if (!principals.has(principal)) continue;
+      const scopes = this.scopes.for(principal.permissions);
       const { project } = session.scope;
       const scope = project === undefined ? scopes.all : scopes.of(project.id);
       if (scope === undefined) {
@@ -192,6 +194,11 @@ export class LegacyGateway {
       for (const method of new Set(Object.values(changedNotifications)))
         session.listChanged(method, notificationMessage(method));
     }
+  }
+
+  disconnect(principals: ReadonlySet<Principal>): void {
+    for (const session of [...this.sessions.values()])
+      if (principals.has(session.principal)) session.stream.disconnect();
   }
 
   /** Rejects new requests, and closes the stream of each idle session. Calls `whenIdle` whenever a session becomes idle. */
@@ -215,10 +222,9 @@ export class LegacyGateway {
 
   private request(incoming: Incoming<Session>): void {
     if (this.isStopping) throw stopping();
-    const { caller: session, message, responder, projects } = incoming;
-    const { principal } = session;
-    const scope = chooseScope(this.scopes.for(principal.permissions), session.scope, projects, message);
-    this.services.limiter.countRequest(principal, scope.project?.id, isCall(message.method));
+    const { caller: session, address, message, responder } = incoming;
+    const sender = { principal: session.principal, address };
+    const scope = enter(this.scopes, this.services, sender, session.scope, incoming);
     if (isCall(message.method)) {
       call(scope, incoming, this.services);
       return;
@@ -279,26 +285,9 @@ export class LegacyGateway {
     }
   }
 
-  /** At a limit, ends the session that was idle for longest and has no open stream. */
   private makeRoom(principal: Principal): void {
-    const { maxSessions, maxSessionsPerPrincipal } = this.settings;
-    if (principal.kind !== 'local') {
-      const own = [...this.sessions.values()].filter((session) => session.principal === principal);
-      const why = `You have ${own.length} sessions, the most for one sender (setting maxSessionsPerPrincipal).`;
-      if (own.length >= maxSessionsPerPrincipal) this.endOldest(own, why);
-    }
-    if (this.sessions.size >= maxSessions)
-      this.endOldest(this.sessions.values(), `All ${maxSessions} sessions are in use (setting maxSessions).`);
-  }
-
-  private endOldest(sessions: Iterable<Session>, otherwise: string): void {
-    let oldest: Session | undefined;
-    for (const session of sessions) {
-      if (session.isBusy || session.stream.isOpen) continue;
-      if (oldest === undefined || session.lastSeen < oldest.lastSeen) oldest = session;
-    }
-    if (oldest === undefined) throw new SwitchboardError('too_many_sessions', otherwise);
-    this.end(oldest);
+    const { sessions, settings } = this;
+    for (const session of sessionsInTheWay(sessions.values(), principal, settings)) this.end(session);
   }
 }
 

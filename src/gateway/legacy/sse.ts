@@ -134,6 +134,10 @@ class SseClient implements ClientStream, Responder {
     writeKeepAlive(this.response);
   }
 
+  disconnect(): void {
+    this.close();
+  }
+
   close(): void {
     this.response.end();
   }

@@ -56,9 +56,13 @@ export class SessionStreams implements ClientStream {
     writeKeepAlive(response);
   }
 
-  close(): void {
+  disconnect(): void {
     this.standing.response?.end();
     for (const { response } of this.ofRequests?.values() ?? []) response?.end();
+  }
+
+  close(): void {
+    this.disconnect();
     this.ofRequests = undefined;
     this.replay.close();
   }

@@ -5,11 +5,12 @@ import type { Client } from '../../upstreams/request.ts';
 import { call } from '../call.ts';
 import type { ClientSettings, Incoming } from '../caller.ts';
 import type { CallServices } from '../client-call.ts';
+import { enter } from '../enter.ts';
 import { isList, list } from '../lists.ts';
 import { isCall } from '../resolve.ts';
 import { after } from '../respond.ts';
 import type { InFlight, Responder } from '../responder.ts';
-import { type AllScopes, chooseScope, type Scope } from '../scope.ts';
+import type { AllScopes, Scope } from '../scope.ts';
 import { callModernTask } from '../task-calls.ts';
 import { ModernCaller } from './caller.ts';
 import { discover } from './greeting.ts';
@@ -94,9 +95,9 @@ export class ModernGateway {
     this.known.endOf(principal);
   }
 
-  /** Ends listeners, so that clients ask again for what they may still have. */
-  permissionsChanged(principal: Principal): void {
-    for (const listener of [...this.listeners]) if (listener.principal === principal) listener.end();
+  /** Clients subscribe again to what they may still have. */
+  endListeners(principals: ReadonlySet<Principal>): void {
+    for (const listener of [...this.listeners]) if (principals.has(listener.principal)) listener.end();
   }
 
   /** Rejects new requests, and ends listeners. Calls `whenIdle` when nothing is in flight any more. */
@@ -117,10 +118,9 @@ export class ModernGateway {
   }
 
   private dispatch(incoming: Incoming<ModernCaller>): void {
-    const { caller, message, projects } = incoming;
-    const scopes = this.scopes.for(caller.principal.permissions);
-    const scope = chooseScope(scopes, scopes.all, projects, message);
-    this.services.limiter.countRequest(caller.principal, scope.project?.id, isCall(message.method));
+    const { caller, address, message } = incoming;
+    const sender = { principal: caller.principal, address };
+    const scope = enter(this.scopes, this.services, sender, undefined, incoming);
     if (isCall(message.method)) {
       const level = caller.wantedLogLevel;
       if (level === undefined) call(scope, incoming, this.services);
