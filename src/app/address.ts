@@ -9,6 +9,10 @@ export function isLoopback(host: string): boolean {
   return loopbackHosts.has(host);
 }
 
+export function baseUrl(host: string, port: number, isSecure: boolean): string {
+  return `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /**
  * Checks before anything is opened that the port is free. Connects instead of listening, so that it never holds the port while
  * another program starts.

@@ -1,3 +1,6 @@
+import { randomBytes } from 'node:crypto';
+import type { CallServices } from '../gateway/client-call.ts';
+import { TaskIds } from '../gateway/modern/tasks.ts';
 import type { Access } from '../identity/access.ts';
 import { AccessControl, type Denial } from '../identity/access-control.ts';
 import { TrustedProxies } from '../identity/client-address.ts';
@@ -17,7 +20,7 @@ interface IdentitySettings {
   trustedProxies: readonly string[];
 }
 
-interface IdentityEvents {
+export interface IdentityEvents {
   /** Revoked, removed or expired. */
   ended(principal: Principal): void;
   changed(principals: ReadonlySet<Principal>): void;
@@ -34,6 +37,7 @@ export class Identity {
   readonly access: Access;
   readonly control: AccessControl;
   readonly limiter = new Limiter();
+  private readonly taskIds: TaskIds;
   readonly refresher: PolicyRefresher | undefined;
   readonly denials: Denials | undefined;
   private readonly store: Store | undefined;
@@ -57,6 +61,8 @@ export class Identity {
       },
     });
     this.denials = store && new Denials((denials) => store.audit.append(denials));
+    // Without a database nobody else can issue ids, and the local user's are not signed.
+    this.taskIds = new TaskIds(store !== undefined && auth ? store.deriveKey('tasks') : randomBytes(32));
     this.control = new AccessControl((denial) => this.denied(denial));
     const proxies = new TrustedProxies(trustedProxies);
     const refused = (refusal: RefusedCredential) => this.refused(refusal);
@@ -66,6 +72,11 @@ export class Identity {
     this.refresher = store && new PolicyRefresher(() => store.access.state(), this.policy);
     this.unsubscribe = store?.subscribeAccess(() => this.refresher!.follow()) ?? (() => {});
     this.uses = setInterval(() => void this.writeUses(), USES_MS).unref();
+  }
+
+  /** What decides about each call. */
+  get guards(): Pick<CallServices, 'access' | 'limiter' | 'taskIds'> {
+    return { access: this.control, limiter: this.limiter, taskIds: this.taskIds };
   }
 
   /** Call before clients connect. */

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { createApi } from '../api/api.ts';
 import { hostedViewOf } from '../api/hosted-view.ts';
 import { ProjectEvents } from '../api/project-events.ts';
@@ -15,7 +15,6 @@ import { Gateway } from '../gateway/gateway.ts';
 import { HttpFront } from '../gateway/http/server.ts';
 import type { Certificate } from '../gateway/http/tls.ts';
 import { noPersistence } from '../gateway/legacy/persistence.ts';
-import { TaskIds } from '../gateway/modern/tasks.ts';
 import { recordsNothing } from '../gateway/records.ts';
 import { STOP_GRACE_MS } from '../hosting/driver.ts';
 import { Hosting } from '../projects/hosting/hosting.ts';
@@ -25,11 +24,14 @@ import { identity } from '../self-identity.ts';
 import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { type Changes, startServers } from '../upstreams/servers.ts';
 import { limitsOf } from '../upstreams/settings.ts';
+import { baseUrl } from './address.ts';
 import type { AuthenticatedSettings } from './authentication.ts';
 import { cutOff, drain, watchEnding, watchIdleness } from './drain.ts';
 import { Identity } from './identity.ts';
+import { identityEvents } from './identity-events.ts';
 import { type App, type AppEvents, type AppOptions, withOverrides } from './options.ts';
-import { noDatabase, type OpenDatabase, ownSecretsIn, Persistence } from './persistence.ts';
+import { type OpenDatabase, ownSecretsIn, Persistence } from './persistence.ts';
+import { servicesOf } from './services.ts';
 
 interface Opened {
   configuration: Configuration & { settings: AuthenticatedSettings };
@@ -76,19 +78,30 @@ export class Switchboard implements App {
     this.persistence = database && new Persistence(database.store, this.projects, events, settings);
     this.hosting = this.persistence && this.createHosting(this.persistence);
     this.chats = database && new Chats(settings.chat, database.store, events.warned);
-    this.identity = new Identity(database?.store, token, settings, this.identityEvents());
+    this.identity = new Identity(
+      database?.store,
+      token,
+      settings,
+      identityEvents(() => ({
+        gateway: this.gateway,
+        api: this.api,
+        chats: this.chats,
+        projects: this.projects,
+      })),
+    );
     this.gateway = new Gateway(
       this.projects,
-      {
-        recorder: this.persistence?.recorder ?? recordsNothing,
-        access: this.identity.control,
-        limiter: this.identity.limiter,
-        taskIds: new TaskIds(settings.auth ? database!.store.deriveKey('tasks') : randomBytes(32)),
-      },
+      { recorder: this.persistence?.recorder ?? recordsNothing, ...this.identity.guards },
       this.persistence?.sessions ?? noPersistence,
       { ...this.self, ...settings },
     );
-    this.services = this.createServices();
+    this.services = servicesOf({
+      ...{ projects: this.projects, events: this.projectEvents, serverSettings: this.serverSettings },
+      ...{ identity: this.identity, openDatabase: database, persistence: this.persistence },
+      ...{ hosting: this.hosting, chats: this.chats, hasAuthentication: settings.auth },
+      ...{ version: this.self.identity.version, configPath: options.configPath },
+      sessionCount: () => this.gateway.clientCount,
+    });
     this.api = createApi(this.services, (thrown) =>
       events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
     );
@@ -111,8 +124,7 @@ export class Switchboard implements App {
       await this.stop();
       throw error;
     });
-    const host = options.host.includes(':') ? `[${options.host}]` : options.host;
-    this.url = `${this.opened.certificate === undefined ? 'http' : 'https'}://${host}:${port}`;
+    this.url = baseUrl(options.host, port, this.opened.certificate !== undefined);
     events.listening(this.url, this.settings);
     this.warnOfSelf(configuration);
     this.hosting?.start();
@@ -230,26 +242,6 @@ export class Switchboard implements App {
     };
   }
 
-  private identityEvents(): ConstructorParameters<typeof Identity>[3] {
-    return {
-      ended: (principal) => {
-        this.gateway.endPrincipal(principal);
-        this.chats?.endOfPrincipal(principal);
-        this.api.endPrincipal(principal);
-      },
-      changed: (principals) => {
-        this.gateway.permissionsChanged(principals);
-        for (const principal of principals) this.api.permissionsChanged(principal);
-      },
-      keyEnded: (principals) => {
-        this.gateway.keyEnded(principals);
-        for (const principal of principals) this.api.endStreams(principal);
-      },
-      applied: (policy) =>
-        this.projects.keepScopesOf(new Set([...policy.all()].map(({ permissions }) => permissions))),
-    };
-  }
-
   private createHosting({ store, recorder }: Persistence): Hosting {
     const { record, options, events } = this.opened;
     return new Hosting({
@@ -261,26 +253,6 @@ export class Switchboard implements App {
       },
       recorded: (call) => recorder.record(call),
     });
-  }
-
-  private createServices(): Services {
-    const { database, options } = this.opened;
-    const { projects, projectEvents: events, serverSettings, persistence, hosting, chats } = this;
-    const { control, policy, limiter, refresher: policyRefresher } = this.identity;
-    return {
-      ...{ projects, events, serverSettings, testedServers: new Set() },
-      identity: { control, policy, limiter, isOn: this.settings.auth },
-      database:
-        persistence && hosting && chats && policyRefresher
-          ? { ...persistence, hosting, chats, policyRefresher }
-          : undefined,
-      status: () => ({
-        ...{ version: this.self.identity.version, config: options.configPath },
-        database: database?.status() ?? noDatabase,
-        records: { queued: persistence?.recorder.queued ?? 0, dropped: persistence?.recorder.dropped ?? 0 },
-        sessions: this.gateway.clientCount,
-      }),
-    };
   }
 
   private applied(project: LiveProject, changes: Changes): void {

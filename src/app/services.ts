@@ -1,0 +1,35 @@
+import type { Services } from '../api/services.ts';
+import type { Chats } from '../chats/chats.ts';
+import type { Hosting } from '../projects/hosting/hosting.ts';
+import type { Identity } from './identity.ts';
+import { noDatabase, type OpenDatabase, type Persistence } from './persistence.ts';
+
+interface Parts extends Pick<Services, 'projects' | 'events' | 'serverSettings'> {
+  version: string;
+  configPath: string;
+  hasAuthentication: boolean;
+  identity: Identity;
+  openDatabase: OpenDatabase | undefined;
+  persistence: Persistence | undefined;
+  hosting: Hosting | undefined;
+  chats: Chats | undefined;
+  sessionCount(): number;
+}
+
+/** What the API works with. */
+export function servicesOf(parts: Parts): Services {
+  const { projects, events, serverSettings, persistence, hosting, chats, openDatabase } = parts;
+  const { control, policy, limiter, refresher: policyRefresher } = parts.identity;
+  const hasDatabase = persistence && hosting && chats && policyRefresher;
+  return {
+    ...{ projects, events, serverSettings, testedServers: new Set() },
+    identity: { control, policy, limiter, isOn: parts.hasAuthentication },
+    database: hasDatabase && { ...persistence, hosting, chats, policyRefresher },
+    status: () => ({
+      ...{ version: parts.version, config: parts.configPath },
+      database: openDatabase?.status() ?? noDatabase,
+      records: { queued: persistence?.recorder.queued ?? 0, dropped: persistence?.recorder.dropped ?? 0 },
+      sessions: parts.sessionCount(),
+    }),
+  };
+}
