@@ -35,8 +35,8 @@ function start(
   settings: object = {},
   servers: object = { box: fixtureServer('toolbox') },
 ): Promise<RunningSwitchboard> {
-  const tls = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
-  return startSwitchboard(servers, { auth: true, tls, ...settings }, { database: 'shared' });
+  const files = ['--tls-cert', join(folder, 'cert.pem'), '--tls-key', join(folder, 'key.pem')];
+  return startSwitchboard(servers, settings, { args: ['--auth', ...files], database: 'shared' });
 }
 
 function portOf({ baseUrl }: RunningSwitchboard): number {

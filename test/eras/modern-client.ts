@@ -18,7 +18,9 @@ export async function connectModern(target: Target, answers: Answers): Promise<P
   giveAnswers(client, answers);
   const transport =
     'url' in target
-      ? new StreamableHTTPClientTransport(new URL(target.url))
+      ? new StreamableHTTPClientTransport(new URL(target.url), {
+          requestInit: { headers: target.headers ?? {} },
+        })
       : new InPlaceStdioTransport({ stderr: 'ignore', ...target });
   const received = new Inbox<RpcMessage>();
   transport.onmessage = (message) => received.add(message as RpcMessage);

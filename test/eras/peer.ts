@@ -4,7 +4,9 @@ import type { RpcMessage } from '../helpers/raw-http.ts';
 /** Legacy: 2025-11-25, with `initialize`. Modern: 2026-07-28, stateless. */
 export type Era = 'legacy' | 'modern';
 
-export type Target = { url: string } | { command: string; args: string[]; env: Record<string, string> };
+export type Target =
+  | { url: string; headers?: Record<string, string> }
+  | { command: string; args: string[]; env: Record<string, string> };
 
 export interface Question {
   message: string;

@@ -1,4 +1,5 @@
-import { type IncomingMessage, request as openRequest } from 'node:http';
+import { type IncomingMessage, request as openPlain } from 'node:http';
+import { request as openSecure } from 'node:https';
 import { bothTypes, EventStream, exchange, type RawAnswer, type RpcMessage } from '../helpers/raw-http.ts';
 
 export const modernVersion = '2026-07-28';
@@ -75,6 +76,7 @@ export class RawModern {
 
   begin(method: string, params: object, options: RequestOptions = {}): PendingRequest {
     const { headers, body } = this.raw(method, params, options);
+    const openRequest = this.url.startsWith('https:') ? openSecure : openPlain;
     const request = openRequest(this.url, { method: 'POST', headers, agent: false });
     const response = new Promise<IncomingMessage>((resolve, reject) => {
       request.on('response', resolve);
