@@ -52,6 +52,7 @@ const SLOW_END_MS = 2_000;
 export class Switchboard implements App {
   url = '';
   private readonly opened: Opened;
+  private readonly settings: AuthenticatedSettings;
   private readonly self = { identity: identity(), instance: randomUUID() };
   private readonly serverSettings: Services['serverSettings'];
   private readonly projectEvents = new ProjectEvents();
@@ -70,8 +71,9 @@ export class Switchboard implements App {
 
   constructor(opened: Opened) {
     this.opened = opened;
-    const { configuration, database, token, certificate, record, options, events } = opened;
-    const { settings } = configuration;
+    this.settings = opened.configuration.settings;
+    const { database, token, certificate, record, options, events } = opened;
+    const { settings } = this;
     const hosts: Hosts = { attach: (id) => this.needHosting().attach(id) };
     this.serverSettings = { ...this.self, ...limitsOf(settings), children: record, hosts };
     this.projects = this.createProjects();
@@ -169,10 +171,6 @@ export class Switchboard implements App {
     await this.identity.close();
     await persistence?.close();
     record.close();
-  }
-
-  private get settings(): AuthenticatedSettings {
-    return this.opened.configuration.settings;
   }
 
   private createProjects(): Projects {
