@@ -45,7 +45,7 @@ describe('with authentication', () => {
       'action=authenticate',
       ({ subject }) => subject?.includes('none') === true,
     );
-    expect(entry).toMatchObject({ outcome: 'refused', actor: { address: '127.0.0.1' } });
+    expect(entry).toMatchObject({ outcome: 'refused', address: '127.0.0.1' });
   });
 
   it('the scheme may have any case', async () => {
@@ -102,7 +102,7 @@ describe('with authentication', () => {
 
   it('after a rotation both keys work until the overlap is over', async () => {
     const { id, key } = await scene.newKey();
-    const rotated = await scene.done<{ key: string }>(`POST /keys/${id}/rotate`, { overlap_seconds: 3_600 });
+    const rotated = await scene.done<{ key: string }>(`POST /keys/${id}/rotate`, { overlap_ms: 3_600_000 });
     expect(rotated.key).not.toBe(key);
     for (const text of [key, rotated.key]) expect((await scene.initialize(bearer(text))).status).toBe(200);
     const session = await scene.session(key);
@@ -110,7 +110,7 @@ describe('with authentication', () => {
     expect((await session.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, bearer(rotated.key))).status).toBe(
       200,
     );
-    const again = await scene.done<{ key: string }>(`POST /keys/${id}/rotate`, { overlap_seconds: 0 });
+    const again = await scene.done<{ key: string }>(`POST /keys/${id}/rotate`, { overlap_ms: 0 });
     for (const text of [key, rotated.key]) expect((await scene.initialize(bearer(text))).status).toBe(401);
     expect((await scene.initialize(bearer(again.key))).status).toBe(200);
   });
@@ -137,7 +137,7 @@ describe('with authentication', () => {
       headers: { ...bearer(key), ...spoofed },
     });
     const entry = await scene.audited(`principal=${id}`, ({ outcome }) => outcome === 'denied');
-    expect(entry.actor.address).toBe('127.0.0.1');
+    expect(entry.address).toBe('127.0.0.1');
   });
 
   it('health needs no key, and says nothing', async () => {
@@ -150,7 +150,7 @@ describe('with authentication', () => {
     await (await scene.session(key)).call('list_repos');
     await scene.initialize(bearer(`${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`));
     const secret = key.slice(16);
-    for (const path of ['/keys', '/audit?limit=1000', '/projects/default/calls'])
+    for (const path of ['/keys', '/audit?limit=500', '/projects/default/calls'])
       expect((await scene.ask(`GET ${path}`)).text).not.toContain(secret);
     expect(JSON.stringify(scene.switchboard.events)).not.toContain(secret);
   });

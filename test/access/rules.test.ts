@@ -29,13 +29,13 @@ describe('a caller with rules', () => {
   beforeAll(async () => {
     caller = await scene.newKey();
     operator = await scene.newKey({ role: 'operator' });
-    const subject = { kind: 'principal', id: caller.id };
+    const subject = { principal: caller.id };
     for (const rule of [
       { subject, kind: 'tool', name: '*_repo' },
       { subject, kind: 'prompt', server: 'git*', name: 'leak' },
       { subject, kind: 'resource', name: '*/secret/*' },
       { subject, server: 'hidden' },
-      { subject: { kind: 'role', role: 'operator' }, kind: 'tool', server: 'github', name: 'delete_repo' },
+      { subject: { role: 'operator' }, kind: 'tool', server: 'github', name: 'delete_repo' },
     ])
       await scene.addRule(rule);
     session = await scene.session(caller.key);
@@ -312,7 +312,7 @@ describe('projects and roles', () => {
     const group = await scene.done<{ id: string }>('POST /groups', { name: 'readers' });
     for (const { id } of keys) await scene.done(`PUT /groups/${group.id}/members/${id}`, {});
     await scene.addRule({
-      subject: { kind: 'group', id: group.id },
+      subject: { group: group.id },
       kind: 'tool',
       name: '*',
       read_only: false,
@@ -327,7 +327,7 @@ describe('projects and roles', () => {
     const uri = 'resource://github/file:///secret/plan.txt';
     await session.request('resources/subscribe', { uri });
     const rule = await scene.addRule({
-      subject: { kind: 'principal', id },
+      subject: { principal: id },
       kind: 'resource',
       name: '*secret*',
     });

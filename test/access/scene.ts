@@ -9,7 +9,8 @@ export interface AuditEntry {
   action: string;
   outcome: string;
   subject: string | null;
-  actor: { kind: string; id: string; name: string; address: string | null };
+  actor: { kind: string; id: string; name: string };
+  address: string | null;
   rule: string | null;
   [key: string]: unknown;
 }

@@ -58,7 +58,7 @@ describe('a change of access in one process on a database', () => {
     await using there = await AccessScene.start(options);
     const key = await here.newKey();
     await until(async () => (await there.initialize(bearer(key.key))).status === 200);
-    const rotated = await here.done<{ key: string }>(`POST /keys/${key.id}/rotate`, { overlap_seconds: 0 });
+    const rotated = await here.done<{ key: string }>(`POST /keys/${key.id}/rotate`, { overlap_ms: 0 });
     await until(async () => (await there.initialize(bearer(rotated.key))).status === 200);
     expect((await there.initialize(bearer(key.key))).status).toBe(401);
   });

@@ -57,7 +57,7 @@ async function noteAccess(
   const { problem } = await get<{ problem: unknown }>('/audit/verify');
   if (problem !== null) throw new Error(`The audit log is broken: ${JSON.stringify(problem)}`);
   const { entries } = await get<{ entries: { after: { name?: string } }[] }>(
-    '/audit?action=rule.create&limit=1000',
+    '/audit?action=rule.create&limit=500',
   );
   const audited = new Set(entries.map(({ after }) => after.name));
   const missing = rules.filter(({ name }) => !audited.has(name));

@@ -210,7 +210,7 @@ function nextKey(name: string, before: Value, mark: string, random: Random): Ste
   const role = random.pick(['viewer', 'caller', 'operator', 'owner'].filter((other) => other !== value.role));
   return random.pick<Step>([
     { method: 'PATCH', path, body: { expires_at: expires }, after: { ...value, expires } satisfies KeyValue },
-    { method: 'POST', path: `${path}/rotate`, body: { overlap_seconds: 60 }, after: value },
+    { method: 'POST', path: `${path}/rotate`, body: { overlap_ms: 60_000 }, after: value },
     {
       method: 'PUT',
       path: '/grants',
@@ -233,7 +233,7 @@ function nextRule(_name: string, before: Value, mark: string): Step {
   return {
     method: 'POST',
     path: '/rules',
-    body: { effect: 'deny', project: 'default', subject: { kind: 'role', role: 'viewer' }, name: mark },
+    body: { effect: 'deny', project: 'default', subject: { role: 'viewer' }, name: mark },
     after: [...names, mark],
   };
 }
