@@ -35,7 +35,7 @@ export async function callApi<View>(
   );
   if (response.status === 204) return undefined as View;
   if (response.status < 300) return contentOf(url, response) as View;
-  throw refusalOf(url, response);
+  throw await explained(url, refusalOf(url, response));
 }
 
 export function refusalOf(url: string, response: Response): Error {

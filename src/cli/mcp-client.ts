@@ -135,12 +135,11 @@ export async function projectNames(url: string): Promise<string[]> {
 
 export async function checkReachable(url: string): Promise<void> {
   const options = { timeoutMs: HEALTH_TIMEOUT_MS, ...(await trustFor(url)) };
-  try {
-    const { status } = await request('GET', `${url}/healthz`, options);
-    if (status === 200) return;
-  } catch (error) {
-    const why = await explained(url, error);
-    throw why instanceof UnreachableError ? why : noSwitchboard(url, why);
-  }
-  throw noSwitchboard(url);
+  const failure = await request('GET', `${url}/healthz`, options).then(
+    ({ status }) => (status === 200 ? undefined : new Error(`HTTP ${status}`)),
+    (error: unknown) => error,
+  );
+  if (failure === undefined) return;
+  const why = await explained(url, failure);
+  throw why instanceof UnreachableError ? why : noSwitchboard(url, why);
 }

@@ -1,5 +1,6 @@
 import { connect } from 'node:tls';
 import { tlsOptions, withoutBrackets } from '../channels/http-client/proxy.ts';
+import { SwitchboardError } from '../errors.ts';
 import { isOnThisMachine } from './addresses.ts';
 import { URL_VARIABLE } from './defaults.ts';
 import { UnreachableError } from './exit.ts';
@@ -16,7 +17,7 @@ export class WrongAddressError extends UnreachableError {}
 
 /** Says why a request failed, if its address is the reason; otherwise returns the error itself. */
 export async function explained(url: string, error: unknown): Promise<unknown> {
-  if (!(error instanceof Error) || error instanceof UnreachableError) return error;
+  if (!(error instanceof Error) || error instanceof UnreachableError || isOfApi(error)) return error;
   const { cause } = error;
   if (cause instanceof UnreachableError) return cause;
   if (error instanceof NeverSentError) return unreached(url, cause);
@@ -26,6 +27,11 @@ export async function explained(url: string, error: unknown): Promise<unknown> {
     );
   }
   return error;
+}
+
+/** A server that uses TLS may respond to a plain request, but not as the API does. */
+function isOfApi(error: Error): boolean {
+  return error instanceof SwitchboardError && error.code !== 'internal';
 }
 
 export function noSwitchboard(url: string, cause?: unknown): UnreachableError {

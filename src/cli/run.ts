@@ -2,20 +2,28 @@ import { Command, CommanderError } from 'commander';
 import { SwitchboardError } from '../errors.ts';
 import { identity } from '../self-identity.ts';
 import { adviceFor } from './advice.ts';
+import { addAuditCommand } from './audit/command.ts';
 import { addCallsCommand } from './calls/command.ts';
+import { addCanCommand } from './can/command.ts';
 import { addChatCommand } from './chat/command.ts';
 import { addClientCommands } from './client/command.ts';
 import type { SetExitCode } from './defaults.ts';
 import { exitCodeOf, exitCodes, RpcFailure, UnreachableError } from './exit.ts';
 import { addFileCommands } from './files/command.ts';
 import { addGatewayCommands } from './gateway/command.ts';
+import { addGroupCommands } from './group/command.ts';
 import { addHostedCommands } from './hosted/command.ts';
+import { addKeyCommands } from './key/command.ts';
+import { addLimitCommands } from './limit/command.ts';
 import { complain, printable, printJsonLine } from './output.ts';
 import { addProductCommands } from './product/command.ts';
 import { addProjectCommands } from './project/command.ts';
+import { addRoleCommands } from './role/command.ts';
+import { addRuleCommands } from './rule/command.ts';
 import { addSecretCommands } from './secret/command.ts';
 import { addServerCommands } from './server/command.ts';
 import { addToolCommands } from './tool/command.ts';
+import { addWhoamiCommand } from './whoami/command.ts';
 
 const exitHelp = `
 Environment: SWITCHBOARD_URL is the default of --url; SWITCHBOARD_KEY is a key for that Switchboard, which another
@@ -66,6 +74,14 @@ function commands(asJson: boolean, setExitCode: SetExitCode): Command {
   addToolCommands(program);
   addSecretCommands(program, setExitCode);
   addProductCommands(program, setExitCode);
+  addKeyCommands(program, setExitCode);
+  addGroupCommands(program, setExitCode);
+  addRoleCommands(program);
+  addRuleCommands(program, setExitCode);
+  addLimitCommands(program, setExitCode);
+  addCanCommand(program, setExitCode);
+  addAuditCommand(program, setExitCode);
+  addWhoamiCommand(program);
   addCallsCommand(program);
   addChatCommand(program);
   return program;

@@ -22,9 +22,9 @@ export function duration(text: string): number {
   return length;
 }
 
-/** A time from now, a date, or null for never. */
-export function expiry(text: string): string | null {
-  if (text === 'never') return null;
+/** A time from now, a date, or `never`, because Commander does not pass null on. */
+export function expiry(text: string): string {
+  if (text === 'never') return text;
   const length = lengthOf(text);
   const time = length === undefined ? dateOf(text) : Date.now() + length;
   const date = new Date(time);

@@ -9,6 +9,7 @@ function callView(otherwise: Partial<CallView> = {}): CallView {
   return {
     id: '1',
     ...{ run_id: null, message_id: null, step: null, input: null, output: null },
+    principal: { id: 'local', name: 'local user' },
     client: 'cursor 1.0',
     method: 'tools/call',
     server: 'github',
@@ -24,10 +25,10 @@ function callView(otherwise: Partial<CallView> = {}): CallView {
   };
 }
 
-it('shows a call as a row of time, status, server, tool, duration, sizes, client and error', () => {
+it('shows a call as a row of time, status, server, tool, duration, sizes, principal, client and error', () => {
   expect(callRow(callView())).toEqual([
     localTime(created_at),
-    ...['ok', 'github', 'search', '12 ms', '120 B → 4.5 kB', 'cursor 1.0', ''],
+    ...['ok', 'github', 'search', '12 ms', '120 B → 4.5 kB', 'local user', 'cursor 1.0', ''],
   ]);
   const error = { code: 'call_timeout', message: 'It took\u001b[2J\ntoo long.' };
   const failed = {
@@ -36,10 +37,11 @@ it('shows a call as a row of time, status, server, tool, duration, sizes, client
     tool: null,
     method: 'resources/read',
     client: null,
+    principal: null,
   };
   expect(callRow(callView({ ...failed, output_bytes: 2_000_000, error }))).toEqual([
     localTime(created_at),
-    ...['tool error', 'github/2', 'resources/read', '12 ms', '120 B → 2.0 MB', ''],
+    ...['tool error', 'github/2', 'resources/read', '12 ms', '120 B → 2.0 MB', '', ''],
     'call_timeout: It took\\u001b[2J too long.',
   ]);
 });

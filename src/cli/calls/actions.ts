@@ -8,6 +8,7 @@ interface CallsFlags extends ProjectFlags {
   server?: string;
   tool?: string;
   status?: string;
+  principal?: string;
   since?: string;
   until?: string;
   limit: number;
@@ -64,6 +65,7 @@ async function newest(flags: CallsFlags, limit: number, seen?: Set<string>): Pro
         server: flags.server,
         tool: flags.tool,
         status: flags.status,
+        principal: flags.principal,
         since: flags.since,
         until: flags.until,
         limit: String(Math.min(limit - found.length, seen === undefined ? PAGE : 100)),
@@ -88,6 +90,7 @@ export function callRow(call: CallView): string[] {
     oneLine(call.tool ?? call.method),
     `${Math.round(call.duration_ms)} ms`,
     `${bytes(call.input_bytes)} → ${bytes(call.output_bytes)}`,
+    oneLine(call.principal?.name ?? ''),
     oneLine(call.client ?? ''),
     error === null ? '' : oneLine(`${error.code}: ${error.message}`),
   ];

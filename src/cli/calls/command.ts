@@ -23,6 +23,7 @@ export function addCallsCommand(program: Command): void {
         'cancelled',
       ]),
     )
+    .option('--principal <principal>', 'only calls of this key or person: its id or name, or local')
     .option('--since <time>', 'only calls since a time, or an age such as 90s, 15m, 2h, 7d', moment)
     .option('--until <time>', 'only calls before a time', moment)
     .option('--limit <number>', 'the maximum number of calls', wholeNumber, 50)

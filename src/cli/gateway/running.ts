@@ -97,9 +97,10 @@ function canStart(url: string): boolean {
 /** Rejects a running Switchboard that uses another file than `--config`. */
 async function checkConfig({ url, config }: BridgeFlags): Promise<void> {
   if (config === undefined) return;
-  const { config: present } = await callApi<{ config?: string }>(url, 'GET', '/status');
+  const { config: present } = await callApi<{ config?: string | null }>(url, 'GET', '/status');
   const wanted = resolve(config);
-  if (present === undefined || realPath(present) === realPath(wanted)) return;
+  // Only administrators see it.
+  if (present === undefined || present === null || realPath(present) === realPath(wanted)) return;
   throw new SwitchboardError(
     'invalid_config',
     `The Switchboard at ${url} runs with ${present}, not with ${wanted}. Leave out --config to use it as it is, or set --url to another port to start a second one.`,

@@ -113,7 +113,7 @@ export function testText(name: string, test: ServerTest): string {
 }
 
 export function serverText(server: ServerView): string {
-  const config = server.config as Reach;
+  const config = (server.config ?? {}) as Reach;
   const each = (what: string, values: Record<string, string> = {}, separator = '=') =>
     Object.entries(values).map(([name, value], index) => [index === 0 ? what : '', name + separator + value]);
   const notes = serverNotes(server, new Date());

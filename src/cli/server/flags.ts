@@ -102,7 +102,7 @@ function checkReach(command: string[], flags: ServerFlags, present?: ServerView)
 }
 
 function keptReach(server: ServerView, command: string[], { endpoint }: ServerFlags): Reach {
-  const config = server.config as Reach;
+  const config = (server.config ?? {}) as Reach;
   if (command.length > 0 && config.command === undefined) return {};
   return endpoint !== undefined && config.url === undefined ? {} : config;
 }

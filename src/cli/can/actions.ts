@@ -1,0 +1,40 @@
+import type { CanView } from '../../api/access-views.ts';
+import { callApi } from '../api.ts';
+import { exitCodes } from '../exit.ts';
+import type { ApiFlags } from '../options.ts';
+import { oneLine, printResult } from '../output.ts';
+import { kindOf } from '../rule/what.ts';
+
+interface CanFlags extends ApiFlags {
+  project?: string;
+  server?: string;
+}
+
+/** Returns the exit code: 0 for yes, 1 for no. */
+export async function can(
+  principal: string,
+  action: string,
+  name: string | undefined,
+  flags: CanFlags,
+): Promise<number> {
+  const { url, project, server } = flags;
+  const query = { principal, action, project, server, ...(name === undefined ? {} : itemOf(name)) };
+  const answer = await callApi<CanView>(url, 'GET', '/can', { query });
+  printResult(answer, answerText(answer), flags);
+  return answer.allowed ? exitCodes.ok : exitCodes.failed;
+}
+
+/** Tools have no scheme. */
+function itemOf(text: string): { kind: string; name: string } {
+  const { kind, rest } = kindOf(text);
+  return { kind: kind?.kind ?? (/^[a-z][a-z0-9+.-]*:\/\//i.test(rest) ? 'resource' : 'tool'), name: rest };
+}
+
+export function answerText({ allowed, role, rule, reason }: CanView): string {
+  const facts = [
+    role === null ? 'no role' : `role ${role}`,
+    ...(rule === null ? [] : [`rule ${rule.id} (${rule.text})`]),
+    reason,
+  ];
+  return oneLine(`${allowed ? 'yes' : 'no'}: ${facts.join(', ')}`);
+}

@@ -1,0 +1,80 @@
+import type { GrantView, KeyView, RoleTable } from '../../api/access-views.ts';
+import { SwitchboardError } from '../../errors.ts';
+import { apiPath, callApi } from '../api.ts';
+import type { ApiFlags } from '../options.ts';
+import { print, printJson, printList, printResult, table } from '../output.ts';
+import { holder } from '../subject.ts';
+
+interface PlaceFlags extends ApiFlags {
+  project?: string;
+}
+
+export async function listGrants(flags: PlaceFlags): Promise<void> {
+  printList('roles', await grantsIn(flags), grantRow, flags);
+}
+
+export async function grantRole(role: string, to: string, flags: PlaceFlags): Promise<void> {
+  const body = { ...holder(to), role, project: flags.project };
+  const grant = await callApi<GrantView>(flags.url, 'PUT', '/grants', { body });
+  printResult(grant, `${to} has the role ${grant.role} ${placeText(grant)}`, flags);
+}
+
+export async function revokeRole(role: string, from: string, flags: PlaceFlags): Promise<void> {
+  const isHolder = await holderTest(from, flags);
+  const grant = (await grantsIn(flags)).find(
+    (each) => each.role === role && isHolder(each) && isIn(each, flags.project),
+  );
+  if (grant === undefined) {
+    const where = flags.project === undefined ? 'in all projects' : `in the project ${flags.project}`;
+    throw new SwitchboardError(
+      'not_found',
+      `${from} was not given the role ${role} ${where}. What was given is shown by: switchboard role ls`,
+    );
+  }
+  await callApi(flags.url, 'DELETE', apiPath('grants', grant.id));
+  printResult({ revoked: grant.id }, `${from} no longer has the role ${role} ${placeText(grant)}`, flags);
+}
+
+export async function showTable(flags: ApiFlags): Promise<void> {
+  const answer = await callApi<RoleTable>(flags.url, 'GET', '/roles');
+  if (flags.json) printJson(answer);
+  else print(tableText(answer));
+}
+
+export function tableText({ roles, actions }: RoleTable): string {
+  const rows = actions.map(({ action, meaning }) => [
+    action,
+    ...roles.map((each) => (each.actions.includes(action) ? 'yes' : '–')),
+    `may ${meaning}`,
+  ]);
+  return table([['', ...roles.map(({ role }) => role), ''], ...rows]);
+}
+
+async function grantsIn({ url, project }: PlaceFlags): Promise<GrantView[]> {
+  const { grants } = await callApi<{ grants: GrantView[] }>(url, 'GET', '/grants', { query: { project } });
+  return grants;
+}
+
+async function holderTest(text: string, { url }: ApiFlags): Promise<(grant: GrantView) => boolean> {
+  const named = holder(text);
+  if ('group' in named) {
+    const { group } = named;
+    return ({ holder: { kind, id, name } }) => kind === 'group' && [id, name].includes(group);
+  }
+  const key = await callApi<KeyView>(url, 'GET', apiPath('keys', named.principal));
+  return ({ holder: { kind, id } }) => kind === 'principal' && id === key.id;
+}
+
+function isIn({ project }: GrantView, place: string | undefined): boolean {
+  if (project === null || place === undefined) return project === null && place === undefined;
+  return [project.id, project.name].includes(place);
+}
+
+function grantRow(grant: GrantView): string[] {
+  const { holder, role } = grant;
+  return [holder.kind === 'group' ? `group:${holder.name}` : holder.name, role, placeText(grant)];
+}
+
+function placeText({ project }: GrantView): string {
+  return project === null ? 'in all projects' : `in ${project.name}`;
+}
