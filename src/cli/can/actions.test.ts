@@ -1,21 +1,21 @@
 import { expect, it } from 'vitest';
 import { runWith } from '../../../test/helpers/cli-api.ts';
 
-const yes = { allowed: true, action: 'call', role: 'caller', rule: null, reason: 'the role allows it' };
+const yes = { allowed: true, action: 'call', role: 'caller', rule: null, reason: 'ci has the role caller.' };
 const no = {
-  ...{ allowed: false, action: 'call', role: 'caller', reason: 'a rule denies it' },
+  ...{ allowed: false, action: 'call', role: 'caller', reason: 'A rule denies it.' },
   rule: { id: 'r12345678', text: 'deny everyone tool */delete_*' },
 };
 
 it('says yes or no, with the exit code', async () => {
   const path = 'GET /can?principal=ci&action=call&kind=tool&name=delete_it';
   expect(await runWith({ [path]: yes }, 'can', 'ci', 'call', 'delete_it')).toMatchObject({
-    ...{ code: 0, stdout: 'yes: role caller, the role allows it\n' },
+    ...{ code: 0, stdout: 'yes: ci has the role caller.\nrole: caller\n' },
   });
   expect(await runWith({ [path]: no }, 'can', 'ci', 'call', 'delete_it')).toMatchObject({
     ...{
       code: 1,
-      stdout: 'no: role caller, rule r12345678 (deny everyone tool */delete_*), a rule denies it\n',
+      stdout: 'no: A rule denies it.\nrole: caller\nrule: deny everyone tool */delete_* (r12345678)\n',
     },
   });
 });

@@ -31,10 +31,9 @@ function itemOf(text: string): { kind: string; name: string } {
 }
 
 export function answerText({ allowed, role, rule, reason }: CanView): string {
-  const facts = [
-    role === null ? 'no role' : `role ${role}`,
-    ...(rule === null ? [] : [`rule ${rule.id} (${rule.text})`]),
-    reason,
-  ];
-  return oneLine(`${allowed ? 'yes' : 'no'}: ${facts.join(', ')}`);
+  return [
+    `${allowed ? 'yes' : 'no'}: ${oneLine(reason)}`,
+    ...(role === null ? [] : [`role: ${role}`]),
+    ...(rule === null ? [] : [`rule: ${oneLine(rule.text)} (${rule.id})`]),
+  ].join('\n');
 }

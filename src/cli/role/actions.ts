@@ -20,10 +20,9 @@ export async function grantRole(role: string, to: string, flags: PlaceFlags): Pr
 }
 
 export async function revokeRole(role: string, from: string, flags: PlaceFlags): Promise<void> {
-  const isHolder = await holderTest(from, flags);
-  const grant = (await grantsIn(flags)).find(
-    (each) => each.role === role && isHolder(each) && isIn(each, flags.project),
-  );
+  const grants = await grantsIn(flags);
+  const fitting = grants.filter((grant) => grant.role === role && isIn(grant, flags.project));
+  const grant = await grantOf(fitting, from, flags);
   if (grant === undefined) {
     const where = flags.project === undefined ? 'in all projects' : `in the project ${flags.project}`;
     throw new SwitchboardError(
@@ -55,14 +54,17 @@ async function grantsIn({ url, project }: PlaceFlags): Promise<GrantView[]> {
   return grants;
 }
 
-async function holderTest(text: string, { url }: ApiFlags): Promise<(grant: GrantView) => boolean> {
-  const named = holder(text);
-  if ('group' in named) {
-    const { group } = named;
-    return ({ holder: { kind, id, name } }) => kind === 'group' && [id, name].includes(group);
-  }
-  const key = await callApi<KeyView>(url, 'GET', apiPath('keys', named.principal));
-  return ({ holder: { kind, id } }) => kind === 'principal' && id === key.id;
+/** The API finds keys that share their name, or are named as project/name. */
+async function grantOf(grants: GrantView[], text: string, { url }: ApiFlags): Promise<GrantView | undefined> {
+  const wanted = holder(text);
+  const [kind, given] =
+    'group' in wanted ? (['group', wanted.group] as const) : (['principal', wanted.principal] as const);
+  const named = grants.filter(
+    ({ holder: own }) => own.kind === kind && (own.id === given || own.name === given),
+  );
+  if (named.length === 1 || kind === 'group') return named[0];
+  const key = await callApi<KeyView>(url, 'GET', apiPath('keys', given));
+  return grants.find(({ holder: own }) => own.id === key.id);
 }
 
 function isIn({ project }: GrantView, place: string | undefined): boolean {
