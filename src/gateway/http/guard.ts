@@ -37,13 +37,8 @@ export class Guard {
       ...this.configured,
     ];
     this.origins = new Set(origins);
-    const usual = scheme === 'http' ? 80 : 443;
-    const explicit = port === usual ? ownNames.map((name) => `${name}:${usual}`) : [];
     // The origin of a browser extension has no address.
-    const addresses = origins
-      .filter((origin) => origin.startsWith('http'))
-      .map((origin) => new URL(origin).host);
-    this.hosts = new Set([...addresses, ...explicit]);
+    this.hosts = new Set(origins.filter((origin) => origin.startsWith('http')).flatMap(hostsOf));
   }
 
   check({ headers, rawHeaders }: IncomingMessage): void {
@@ -77,6 +72,12 @@ export class Guard {
     response.writeHead(204).end();
     return true;
   }
+}
+
+/** Some clients name the usual port too. */
+function hostsOf(origin: string): string[] {
+  const { host, port, protocol } = new URL(origin);
+  return port === '' ? [host, `${host}:${protocol === 'http:' ? 80 : 443}`] : [host];
 }
 
 function refuseRepeated(rawHeaders: readonly string[]): void {
