@@ -1,8 +1,10 @@
+import { SwitchboardError } from '../errors.ts';
+import type { LiveProject } from '../projects/live-project.ts';
 import type { CallRow } from '../store/call-record.ts';
 import { ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
 import { callFilterOf, callQuery } from './inputs.ts';
-import { needDatabase } from './services.ts';
+import { needDatabase, type Services } from './services.ts';
 import { type CallView, callList } from './views.ts';
 
 export const callRoutes: Route[] = [
@@ -14,7 +16,9 @@ export const callRoutes: Route[] = [
     answers: { 200: callList },
     async handle({ services, project, query }) {
       const { store, recorder } = needDatabase(services);
-      const { calls, nextCursor } = await store.calls.list(project.id, callFilterOf(query));
+      const principal = query.principal && callerIn(services, project, query.principal);
+      const filter = { ...callFilterOf(query), principal };
+      const { calls, nextCursor } = await store.calls.list(project.id, filter);
       return ok({
         calls: calls.map(callViewOf),
         next_cursor: nextCursor ?? null,
@@ -45,6 +49,20 @@ export function callViewOf(row: CallRow): CallView {
     output: row.output,
     created_at: row.created_at.toISOString(),
   };
+}
+
+/** The id of somebody in the project, by id or name; or of somebody who is gone, by id. */
+function callerIn({ identity }: Services, { id, name: place }: LiveProject, given: string): string {
+  if (identity.policy.get(given) !== undefined) return given;
+  const named = [...identity.policy.all()].filter(
+    ({ name, permissions }) => name === given && permissions.may('see', id),
+  );
+  if (named.length <= 1) return named[0]?.id ?? given;
+  const ids = named.map((principal) => principal.id).join(', ');
+  throw new SwitchboardError(
+    'conflict',
+    `Several keys in project "${place}" have the name ${JSON.stringify(given)}: use an id (${ids}).`,
+  );
 }
 
 /** Calls from before principals were recorded have none. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fields, flag, integer, listOf, secretName, text } from '../config/fields.ts';
 import { type ChatMessage, chatMessage } from './chat-messages.ts';
 import { readToolBody } from './http/body.ts';
+import { pageLimit } from './times.ts';
 
 const DEFAULT_SECRET = 'ANTHROPIC_API_KEY';
 
@@ -64,11 +65,6 @@ export function readChat(body: string): { chat: NewChat; isStream: boolean } {
 
 /** Query values are strings. */
 export const runQuery = fields({
-  limit: z
-    .string()
-    .regex(/^\d{1,3}$/, 'must be a whole number from 1 to 100')
-    .transform(Number)
-    .pipe(integer(1, 100))
-    .default(20),
+  limit: pageLimit(100, 20),
   cursor: text(1_024, 1).optional(),
 });

@@ -19,6 +19,7 @@ import {
   productServer,
   productServerOf,
 } from './server-input.ts';
+import { moment, pageLimit } from './times.ts';
 
 const projectSettings = {
   description: description.optional(),
@@ -90,21 +91,15 @@ export function newProductOf(manifest: z.infer<typeof productManifest>): NewProd
   return { name, version, manifest: whole, servers: servers.map(productServerOf) };
 }
 
-const moment = z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-31T12:00:00Z' });
-
 /** Query values are strings. */
 export const callQuery = fields({
   server: text(128, 1).optional(),
   tool: text(1_024, 1).optional(),
   status: oneOf(['ok', 'tool_error', 'error', 'timeout', 'cancelled']).optional(),
+  principal: text(256, 1).optional().describe('Who made the calls: an id, or a unique name'),
   since: moment.optional(),
   until: moment.optional(),
-  limit: z
-    .string()
-    .regex(/^\d{1,3}$/, 'must be a whole number from 1 to 500')
-    .transform(Number)
-    .pipe(integer(1, 500))
-    .default(50),
+  limit: pageLimit(500, 50),
   cursor: text(1_024, 1).optional(),
 });
 

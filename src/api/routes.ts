@@ -1,17 +1,25 @@
 import { z } from 'zod';
+import { auditRoutes } from './audit.ts';
 import { callRoutes } from './calls.ts';
+import { canRoutes } from './can.ts';
 import { chatRoutes } from './chat.ts';
+import { grantRoutes } from './grants.ts';
+import { groupRoutes } from './groups.ts';
 import { hostedRoutes } from './hosted.ts';
 import { ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
 import { importRoutes } from './imports.ts';
+import { keyRoutes } from './keys.ts';
+import { limitRoutes } from './limits.ts';
 import { productRoutes } from './products.ts';
 import { projectRoutes } from './projects.ts';
+import { ruleRoutes } from './rules.ts';
 import { runRoutes } from './runs.ts';
 import { secretRoutes } from './secrets.ts';
 import { serverRoutes } from './servers.ts';
 import { toolRoutes } from './tools.ts';
 import { statusView } from './views.ts';
+import { whoamiRoutes } from './whoami.ts';
 
 const statusRoute = route('GET', '/status', {
   operationId: 'getStatus',
@@ -55,5 +63,13 @@ export const routes: readonly Route[] = [
   ...runRoutes,
   ...importRoutes,
   ...hostedRoutes,
+  ...whoamiRoutes,
+  ...keyRoutes,
+  ...groupRoutes,
+  ...grantRoutes,
+  ...ruleRoutes,
+  ...limitRoutes,
+  ...canRoutes,
+  ...auditRoutes,
   openapiRoute,
 ];

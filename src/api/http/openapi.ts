@@ -1,89 +1,11 @@
 import { z } from 'zod';
-import { newChat } from '../chat-input.ts';
-import { chatMessage } from '../chat-messages.ts';
-import { chatView, runDetails, runList, runView, toolCallView } from '../chat-views.ts';
-import { hostedCall, hostedChanges, newHosted } from '../hosted-input.ts';
-import { hostedEvent, hostedLine, hostedList, hostedLog, hostedResult, hostedView } from '../hosted-views.ts';
-import { newProject, productManifest, projectChanges, secretValue, toolSwitch } from '../inputs.ts';
-import { newServer, productServer, serverChanges } from '../server-input.ts';
-import {
-  callList,
-  callView,
-  failure,
-  importResult,
-  installation,
-  productList,
-  productView,
-  projectList,
-  projectView,
-  replicaView,
-  rotation,
-  secretList,
-  secretView,
-  serverEvent,
-  serverList,
-  serverLog,
-  serverTest,
-  serverView,
-  statusView,
-  toolList,
-  toolView,
-} from '../views.ts';
+import { actions } from '../../identity/roles.ts';
+import { hostedView } from '../hosted-views.ts';
+import { importResult, projectView, serverView } from '../views.ts';
+import { answers, bodies, type Schemas } from './named-schemas.ts';
 import type { Answers, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
-type Schemas = Record<string, z.ZodType>;
-
-const bodies: Schemas = {
-  NewProject: newProject,
-  ProjectChanges: projectChanges,
-  NewServer: newServer,
-  ServerChanges: serverChanges,
-  ToolSwitch: toolSwitch,
-  SecretValue: secretValue,
-  ProductManifest: productManifest,
-  ProductServer: productServer,
-  NewHostedServer: newHosted,
-  HostedServerChanges: hostedChanges,
-  HostedCall: hostedCall,
-  NewChat: newChat,
-};
-
-const answers: Schemas = {
-  Project: projectView,
-  ProjectList: projectList,
-  Server: serverView,
-  ServerList: serverList,
-  ServerReplica: replicaView,
-  ServerEvent: serverEvent,
-  HostedEvent: hostedEvent,
-  ServerTest: serverTest,
-  ServerLog: serverLog,
-  Tool: toolView,
-  ToolList: toolList,
-  Secret: secretView,
-  SecretList: secretList,
-  SecretRotation: rotation,
-  Product: productView,
-  ProductList: productList,
-  Installation: installation,
-  Call: callView,
-  CallList: callList,
-  Chat: chatView,
-  ChatMessage: chatMessage,
-  ChatToolCall: toolCallView,
-  Run: runView,
-  RunList: runList,
-  RunDetails: runDetails,
-  ImportResult: importResult,
-  HostedServer: hostedView,
-  HostedServerList: hostedList,
-  HostedLine: hostedLine,
-  HostedLog: hostedLog,
-  HostedResult: hostedResult,
-  Status: statusView,
-  Failure: failure,
-};
 
 const parameters: Record<string, string> = {
   project: "A project's id or name",
@@ -93,6 +15,12 @@ const parameters: Record<string, string> = {
   product: "A product's name",
   run: "A run's id",
   id: "A hosted server's id, or its name if that is unique",
+  key: "A key's id, its name if that is unique, or project/name",
+  principal: "A key's id, its name if that is unique, or project/name",
+  group: "A group's id or name",
+  grant: "A grant's id",
+  rule: "A rule's id",
+  limit: "A limit's id",
 };
 
 const statusTexts: Record<string, string> = { 200: 'Done', 201: 'Created', 204: 'Done' };
@@ -109,12 +37,17 @@ export function openapiOf(routes: readonly Route[]): Json {
       title: 'Switchboard',
       version: '1',
       description:
-        'Projects of an MCP gateway: their servers, tools, secrets, products and call records. Every POST, PUT and PATCH ' +
-        'needs Content-Type: application/json, even without a body.',
+        'Projects of an MCP gateway: their servers, tools, secrets, products and call records, and who may do what. Every ' +
+        'POST, PUT and PATCH needs Content-Type: application/json, even without a body.',
     },
     servers: [{ url: '/api/v1' }],
+    // Without authentication, processes of the user need none.
+    security: [{ key: [] }, {}],
     paths,
     components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'A key, or the token of the machine' },
+      },
       schemas: { ...schemasOf(bodies, 'input'), ...schemasOf(answers, 'output') },
       responses: {
         Failure: { description: 'The error, and what to do about it', content: json(reference('Failure')) },
@@ -128,6 +61,7 @@ function operationOf(route: Route): Json {
   return {
     operationId,
     summary,
+    description: needsOf(route),
     tags: [tagOf(route.path)],
     parameters: parametersOf(route),
     ...(body === undefined
@@ -171,22 +105,33 @@ function parametersOf({ path, query, isConditional }: Route): Json[] {
   return [...inPath, ...inQuery, ...(isConditional ? [inHeader] : [])];
 }
 
-function responsesOf({ answers: given, isStream = false }: Route): Json {
+/** The least role for it. */
+function needsOf({ action, path, authorizesItself = false }: Route): string {
+  if (action === 'any') return 'Needs no role.';
+  const { role } = actions[action];
+  const isOfProject = authorizesItself || path.includes(':project');
+  return `Needs the role ${role}${isOfProject ? ' in the project' : ' in all projects'}.`;
+}
+
+function responsesOf({ answers: given, isStream = false, isLines = false }: Route): Json {
   return Object.fromEntries(
     Object.entries(given as Answers).map(([status, schema]) => [
       status,
       {
         description: statusTexts[status] ?? 'Done',
         ...headersOf(status, schema),
-        ...(schema === null ? {} : { content: content(schema, isStream) }),
+        ...(schema === null ? {} : { content: content(schema, isStream, isLines) }),
       },
     ]),
   );
 }
 
-function content(schema: z.ZodType, isStream: Route['isStream']): Json {
-  const events = isStream ? { 'text/event-stream': { schema: { type: 'string' } } } : {};
-  return isStream === true ? events : { ...json(schemaOf(schema, answers, 'output')), ...events };
+function content(schema: z.ZodType, isStream: Route['isStream'], isLines: boolean): Json {
+  const text = { schema: { type: 'string' } };
+  const events = isStream ? { 'text/event-stream': text } : {};
+  if (isStream === true) return events;
+  const lines = isLines ? { 'application/jsonl': text } : {};
+  return { ...json(schemaOf(schema, answers, 'output')), ...events, ...lines };
 }
 
 function headersOf(status: string, schema: z.ZodType | null): Json {

@@ -85,6 +85,8 @@ interface Definition<Path extends string, Query, Schema, Body, Given extends Ans
   isConditional?: boolean;
   /** Whether it responds with an event stream: always, or if the request asks for one. */
   isStream?: boolean | 'on demand';
+  /** Whether it can also respond with lines of JSON. */
+  isLines?: boolean;
   answers: Given;
   handle(
     context: Context<ParameterOf<Path>, Parsed<Query>, Body>,
