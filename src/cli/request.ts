@@ -35,7 +35,7 @@ export async function request(method: string, address: string, options: RequestO
   const own = {
     accept: 'application/json',
     // Also without a body: web pages cannot send this type.
-    ...(body === undefined && method !== 'POST' ? {} : { 'content-type': 'application/json' }),
+    ...(['GET', 'DELETE'].includes(method) ? {} : { 'content-type': 'application/json' }),
   };
   let timer: NodeJS.Timeout | undefined;
   try {
