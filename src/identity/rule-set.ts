@@ -38,11 +38,11 @@ export class RuleSet {
   }
 }
 
-/** What an item may be called, found out when a rule asks: most rules are about other kinds, or other servers. */
+/** What servers may take the name of an item for, found out when a rule asks: most rules are about other kinds or servers. */
 class Names {
   readonly item: Item;
-  private foundExact: readonly string[] | undefined;
-  private foundLoose: readonly string[] | undefined;
+  private found: readonly string[] | undefined;
+  private foundFolded: readonly string[] | undefined;
 
   constructor(item: Item) {
     this.item = item;
@@ -53,22 +53,21 @@ class Names {
     return this.item.revealsAll === true && this.item.kind === 'resource';
   }
 
-  /** The name itself first. None if nobody can tell. */
-  get exact(): readonly string[] {
-    this.foundExact ??= this.spelled(spellings) ?? [];
-    return this.foundExact;
+  /** None if nobody can tell. */
+  get all(): readonly string[] {
+    this.found ??= this.spelled();
+    return this.found;
   }
 
-  /** Even more of them, folded. None if nobody can tell. */
-  get loose(): readonly string[] {
-    this.foundLoose ??= this.spelled(looseSpellings)?.map(folded) ?? [];
-    return this.foundLoose;
+  get folded(): readonly string[] {
+    this.foundFolded ??= this.all.map(folded);
+    return this.foundFolded;
   }
 
-  private spelled(spell: typeof spellings): readonly string[] | undefined {
+  private spelled(): readonly string[] {
     const { kind, name, input } = this.item;
     if (kind !== 'resource') return [name];
-    return this.areStarts ? startsOfTemplate(name, input, spell) : spell(name);
+    return this.areStarts ? startsOfTemplate(name, input) : (looseSpellings(name) ?? []);
   }
 }
 
@@ -102,17 +101,15 @@ class Denial extends Matcher {
     return hints.some((hint) => fitsHint(this.rule, hint));
   }
 
-  override isNamed({ item, loose }: Names): boolean {
-    if (item.kind !== 'resource') return loose.some(this.isName);
+  override isNamed({ item, folded: names }: Names): boolean {
+    if (item.kind !== 'resource') return names.some(this.isName);
     this.isUri ??= withFinalSlash(matching(this.patterns().map(folded)));
-    return loose.length === 0 || loose.some(this.isUri);
+    return names.length === 0 || names.some(this.isUri);
   }
 
-  override isOfAll({ loose }: Names): boolean {
-    this.starts ??= this.patterns().flatMap((pattern) =>
-      startsOf(literalStart(pattern), spellings).map(folded),
-    );
-    return loose.some((text) =>
+  override isOfAll({ folded: texts }: Names): boolean {
+    this.starts ??= this.patterns().flatMap((pattern) => startsOf(literalStart(pattern)).map(folded));
+    return texts.some((text) =>
       this.starts!.some((start) => start.startsWith(text) || text.startsWith(start)),
     );
   }
@@ -136,19 +133,19 @@ class Permission extends Matcher {
     return hints.every((hint) => fitsHint(this.rule, hint));
   }
 
-  override isNamed({ item, exact }: Names): boolean {
+  override isNamed({ item, all }: Names): boolean {
     if (!this.isName(item.name)) return false;
     if (item.kind !== 'resource') return true;
-    this.isUri ??= withFinalSlash(matching(spellings(this.rule.name) ?? [this.rule.name]));
-    return exact.length > 0 && exact.every(this.isUri);
+    this.isUri ??= withFinalSlash(matching(looseSpellings(this.rule.name) ?? [this.rule.name]));
+    return all.length > 0 && all.every(this.isUri);
   }
 
-  override isOfAll({ exact }: Names): boolean {
+  override isOfAll({ all }: Names): boolean {
     const { name } = this.rule;
     const start = literalStart(name);
     if (start === name || !isAny(name.slice(start.length))) return false;
-    const starts = startsOf(start, spellings);
-    return exact[0]!.startsWith(start) && exact.every((text) => starts.some((own) => text.startsWith(own)));
+    const starts = startsOf(start);
+    return all[0]!.startsWith(start) && all.every((text) => starts.some((own) => text.startsWith(own)));
   }
 }
 
