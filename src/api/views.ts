@@ -234,6 +234,7 @@ const forAdministrators = 'null for those who may not administer all projects';
 export const statusView = z.object({
   version: z.string(),
   config: z.string().nullable().describe(`The path of the configuration file; ${forAdministrators}`),
+  public_url: z.string().nullable().describe('The address for clients, if it is set'),
   database: z.object({
     mode: z.enum(['embedded', 'server', 'none']),
     connected: z.boolean(),

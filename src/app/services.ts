@@ -8,6 +8,7 @@ interface Parts extends Pick<Services, 'projects' | 'events' | 'serverSettings'>
   version: string;
   configPath: string;
   hasAuthentication: boolean;
+  publicUrl: string | undefined;
   identity: Identity;
   openDatabase: OpenDatabase | undefined;
   persistence: Persistence | undefined;
@@ -26,7 +27,7 @@ export function servicesOf(parts: Parts): Services {
     identity: { control, policy, limiter, isOn: parts.hasAuthentication },
     database: hasDatabase && { ...persistence, hosting, chats, policyRefresher },
     status: () => ({
-      ...{ version: parts.version, config: parts.configPath },
+      ...{ version: parts.version, config: parts.configPath, public_url: parts.publicUrl ?? null },
       database: openDatabase?.status() ?? noDatabase,
       records: { queued: persistence?.recorder.queued ?? 0, dropped: persistence?.recorder.dropped ?? 0 },
       sessions: parts.sessionCount(),

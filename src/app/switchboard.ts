@@ -101,7 +101,11 @@ export class Switchboard implements App {
       ...{ projects: this.projects, events: this.projectEvents, serverSettings: this.serverSettings },
       ...{ identity: this.identity, openDatabase: database, persistence: this.persistence },
       ...{ hosting: this.hosting, chats: this.chats, hasAuthentication: settings.auth },
-      ...{ version: this.self.identity.version, configPath: options.configPath },
+      ...{
+        version: this.self.identity.version,
+        configPath: options.configPath,
+        publicUrl: settings.publicUrl,
+      },
       sessionCount: () => this.gateway.clientCount,
     });
     this.api = createApi(this.services, (thrown) =>

@@ -1,11 +1,12 @@
 import type { IssuedKey, KeyView, WhoamiView } from '../../api/access-views.ts';
+import type { StatusView } from '../../api/views.ts';
 import { apiPath, callApi } from '../api.ts';
 import { exitCodes, usageError } from '../exit.ts';
 import type { ApiFlags } from '../options.ts';
 import { complain, printJson, printList, printResult } from '../output.ts';
 import { confirmRemoval } from '../prompt.ts';
 import { expiryText, untilText } from '../times.ts';
-import { adviceText, keyRow, keyText } from './text.ts';
+import { adviceText, keyRow, keyText, type Surroundings } from './text.ts';
 
 interface NewKeyFlags extends ApiFlags {
   project?: string;
@@ -19,13 +20,13 @@ export async function addKey(name: string, flags: NewKeyFlags): Promise<void> {
   const { url, project, role } = flags;
   const body = { name, project, role, ...expiryOf(flags) };
   // Nothing may fail between the key and its output.
-  const isRequired = flags.json || (await requiresKeys(url));
+  const surroundings = flags.json ? undefined : await surroundingsOf(url);
   const key = await callApi<IssuedKey>(url, 'POST', '/keys', { body });
-  if (flags.json) {
+  if (surroundings === undefined) {
     printJson(key);
     return;
   }
-  complain(adviceText(key, url, isRequired, new Date()));
+  complain(adviceText(key, surroundings, new Date()));
   printKey(key);
 }
 
@@ -85,8 +86,10 @@ function expiryOf({ expires }: { expires?: string }): object {
   return expires === undefined ? {} : { expires_at: expires === 'never' ? null : expires };
 }
 
-async function requiresKeys(url: string): Promise<boolean> {
-  return (await callApi<WhoamiView>(url, 'GET', '/whoami')).authentication;
+async function surroundingsOf(url: string): Promise<Surroundings> {
+  const { authentication } = await callApi<WhoamiView>(url, 'GET', '/whoami');
+  const { public_url } = await callApi<StatusView>(url, 'GET', '/status');
+  return { url: public_url ?? url, asksForKeys: authentication };
 }
 
 function printKey({ key }: IssuedKey): void {

@@ -4,6 +4,12 @@ import { claudeCommand, snippet } from '../gateway/banner.ts';
 import { localTime, table } from '../output.ts';
 import { agoText, expiryText, untilText } from '../times.ts';
 
+export interface Surroundings {
+  /** Where clients reach Switchboard. */
+  url: string;
+  asksForKeys: boolean;
+}
+
 type KeyState = 'active' | 'rotating' | 'expired';
 
 export function keyState({ expires_at, secrets }: KeyView, now: Date): KeyState {
@@ -44,7 +50,7 @@ export function keyText(key: KeyView, now: Date): string {
 }
 
 /** What to do with a new key. Does not repeat it. */
-export function adviceText(key: IssuedKey, url: string, isRequired: boolean, now: Date): string {
+export function adviceText(key: IssuedKey, { url, asksForKeys }: Surroundings, now: Date): string {
   const endpoint = endpointOf({ url, project: key.project?.name });
   const place = key.project === null ? 'in all projects' : `in the project ${key.project.name}`;
   return [
@@ -53,11 +59,11 @@ export function adviceText(key: IssuedKey, url: string, isRequired: boolean, now
     `  ${snippet(endpoint, true)}`,
     `  ${claudeCommand(endpoint, true)}`,
     `Commands on other machines take it from the environment variable ${KEY_VARIABLE}.`,
-    ...(isRequired ? [] : [notRequired]),
+    ...(asksForKeys ? [] : [notAskedFor]),
   ].join('\n');
 }
 
-const notRequired =
+const notAskedFor =
   'note: This Switchboard does not ask for keys yet: its own user is let in without one. Start it with --auth or --public-url.';
 
 function placeText({ project }: KeyView): string {
