@@ -211,7 +211,7 @@ const cases: fc.Arbitrary<{ facts: RoleFacts; item: Item }> = items.chain((item)
 );
 
 function permissionsOf(facts: RoleFacts): Permissions {
-  const policy = new Policy({ ended() {}, changed() {}, applied() {} });
+  const policy = new Policy({ ended() {}, changed() {}, keyEnded() {}, applied() {} });
   const principal = { id: ME, kind: 'key' as const, name: 'me', expiresAt: undefined };
   policy.apply({ principals: [principal], secrets: [], limits: [], ...facts });
   return policy.get(ME)!.permissions;
