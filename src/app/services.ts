@@ -1,14 +1,14 @@
 import type { Services } from '../api/services.ts';
 import type { Chats } from '../chats/chats.ts';
 import type { Hosting } from '../projects/hosting/hosting.ts';
+import type { AuthenticatedSettings } from './authentication.ts';
 import type { Identity } from './identity.ts';
 import { noDatabase, type OpenDatabase, type Persistence } from './persistence.ts';
 
 interface Parts extends Pick<Services, 'projects' | 'events' | 'serverSettings'> {
   version: string;
   configPath: string;
-  hasAuthentication: boolean;
-  publicUrl: string | undefined;
+  settings: AuthenticatedSettings;
   identity: Identity;
   openDatabase: OpenDatabase | undefined;
   persistence: Persistence | undefined;
@@ -24,10 +24,10 @@ export function servicesOf(parts: Parts): Services {
   const hasDatabase = persistence && hosting && chats && policyRefresher;
   return {
     ...{ projects, events, serverSettings, testedServers: new Set() },
-    identity: { control, policy, limiter, isOn: parts.hasAuthentication },
+    identity: { control, policy, limiter, isOn: parts.settings.auth },
     database: hasDatabase && { ...persistence, hosting, chats, policyRefresher },
     status: () => ({
-      ...{ version: parts.version, config: parts.configPath, public_url: parts.publicUrl ?? null },
+      ...{ version: parts.version, config: parts.configPath, public_url: parts.settings.publicUrl ?? null },
       database: openDatabase?.status() ?? noDatabase,
       records: { queued: persistence?.recorder.queued ?? 0, dropped: persistence?.recorder.dropped ?? 0 },
       sessions: parts.sessionCount(),

@@ -100,13 +100,8 @@ export class Switchboard implements App {
     this.services = servicesOf({
       ...{ projects: this.projects, events: this.projectEvents, serverSettings: this.serverSettings },
       ...{ identity: this.identity, openDatabase: database, persistence: this.persistence },
-      ...{ hosting: this.hosting, chats: this.chats, hasAuthentication: settings.auth },
-      ...{
-        version: this.self.identity.version,
-        configPath: options.configPath,
-        publicUrl: settings.publicUrl,
-      },
-      sessionCount: () => this.gateway.clientCount,
+      ...{ hosting: this.hosting, chats: this.chats, settings, configPath: options.configPath },
+      ...{ version: this.self.identity.version, sessionCount: () => this.gateway.clientCount },
     });
     this.api = createApi(this.services, (thrown) =>
       events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
