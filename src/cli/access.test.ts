@@ -133,6 +133,17 @@ describe.skipIf(identity === undefined)('TLS (the test certificate needs openssl
   });
 });
 
+it('follows no redirection', async () => {
+  const { url } = await serveHttp((_request, response) => {
+    response.writeHead(301, { location: 'https://sb.example/api' }).end();
+  });
+  for (const request of [() => callApi(url.origin, 'GET', '/status'), () => checkReachable(url.origin)]) {
+    expect((await failure(request())).message).toMatch(
+      /redirects to another address: use https:\/\/sb\.example instead\.$/,
+    );
+  }
+});
+
 it('says why another machine cannot be reached', async () => {
   const here = await failure(checkReachable(`http://127.0.0.1:${await freePort()}`));
   expect(here.message).toContain('Start one with: switchboard up');

@@ -2,7 +2,7 @@ import { type ErrorCode, errorTable, SwitchboardError } from '../errors.ts';
 import { apiPassFor } from './access.ts';
 import { adviceFor } from './advice.ts';
 import { UnreachableError } from './exit.ts';
-import { explained } from './reach.ts';
+import { explained, redirection } from './reach.ts';
 import { type Response, request } from './request.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -33,12 +33,14 @@ export async function callApi<View>(
     url,
     request(method, address.href, { ...pass, timeoutMs, headers, json: body }),
   );
+  const moved = redirection(url, response);
+  if (moved !== undefined) throw moved;
   if (response.status === 204) return undefined as View;
   if (response.status < 300) return contentOf(url, response) as View;
   throw await explained(url, refusalOf(url, response));
 }
 
-export function refusalOf(url: string, response: Response): Error {
+export function refusalOf(url: string, response: Pick<Response, 'status' | 'contentType' | 'body'>): Error {
   return failureOf(response.status, contentOf(url, response));
 }
 
@@ -59,7 +61,7 @@ async function reached(url: string, response: Promise<Response>): Promise<Respon
   }
 }
 
-function contentOf(url: string, { contentType, body }: Response): unknown {
+function contentOf(url: string, { contentType, body }: Pick<Response, 'contentType' | 'body'>): unknown {
   try {
     if (contentType.includes('json')) return JSON.parse(body.toString());
   } catch {

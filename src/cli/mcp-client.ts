@@ -15,7 +15,7 @@ import { type Pass, passFor, trustFor } from './access.ts';
 import { callApi, projectPath } from './api.ts';
 import { endpointOf } from './defaults.ts';
 import { RpcFailure, UnreachableError } from './exit.ts';
-import { explained, noSwitchboard } from './reach.ts';
+import { explained, noSwitchboard, redirection } from './reach.ts';
 import { request } from './request.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -136,7 +136,10 @@ export async function projectNames(url: string): Promise<string[]> {
 export async function checkReachable(url: string): Promise<void> {
   const options = { timeoutMs: HEALTH_TIMEOUT_MS, ...(await trustFor(url)) };
   const failure = await request('GET', `${url}/healthz`, options).then(
-    ({ status }) => (status === 200 ? undefined : new Error(`HTTP ${status}`)),
+    (response) =>
+      response.status === 200
+        ? undefined
+        : (redirection(url, response) ?? new Error(`HTTP ${response.status}`)),
     (error: unknown) => error,
   );
   if (failure === undefined) return;

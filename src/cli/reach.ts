@@ -4,7 +4,7 @@ import { SwitchboardError } from '../errors.ts';
 import { isOnThisMachine } from './addresses.ts';
 import { URL_VARIABLE } from './defaults.ts';
 import { UnreachableError } from './exit.ts';
-import { NeverSentError } from './request.ts';
+import { NeverSentError, type Response } from './request.ts';
 
 const PROBE_MS = 2_000;
 
@@ -32,6 +32,14 @@ export async function explained(url: string, error: unknown): Promise<unknown> {
 /** A server that uses TLS may respond to a plain request, but not as the API does. */
 function isOfApi(error: Error): boolean {
   return error instanceof SwitchboardError && error.code !== 'internal';
+}
+
+/** Proxies often redirect from http:// to https://. */
+export function redirection(url: string, { status, location }: Response): WrongAddressError | undefined {
+  if (status < 300 || status > 399 || location === undefined) return undefined;
+  const target = URL.parse(location, url)?.origin;
+  const advice = target === undefined || target === url ? '' : `: use ${target} instead`;
+  return new WrongAddressError(`The program at ${url} redirects to another address${advice}.`);
 }
 
 export function noSwitchboard(url: string, cause?: unknown): UnreachableError {

@@ -14,6 +14,8 @@ export interface Response {
   status: number;
   /** In lower case; empty if missing. */
   contentType: string;
+  /** Never followed: a key is for one address. */
+  location: string | undefined;
   body: Buffer;
 }
 
@@ -74,8 +76,8 @@ class WholeResponse extends HttpExchange {
   }
 
   onEnd(): void {
-    const { status, contentType } = this.head!;
-    this.resolve({ status, contentType, body: join(this.body.take()) });
+    const { status, contentType, location } = this.head!;
+    this.resolve({ status, contentType, location, body: join(this.body.take()) });
   }
 
   onError(error: Error, neverSent: boolean): void {

@@ -317,6 +317,15 @@ describe.skipIf(identity === undefined)('with TLS (needs openssl for the certifi
     }
     const named = secure.baseUrl.replace('127.0.0.1', 'localhost');
     expect((await at(named, 'whoami')).stderr).toContain(`The certificate of ${named} is not trusted`);
+    const added = await at(secure.baseUrl, 'key', 'add', 'far', '-P', 'default', '--role', 'caller');
+    expect(added.stderr).toContain('"url":"https://sb.example/mcp/default"');
+    const far = {
+      SWITCHBOARD_HOME: elsewhere,
+      SWITCHBOARD_KEY: added.stdout.trim(),
+      NODE_EXTRA_CA_CERTS: cert,
+    };
+    const checked = await runCli(['call', 'echo', 'text=checked', '--url', named], { env: far });
+    expect(checked).toEqual({ code: 0, stdout: 'checked\n', stderr: '' });
     await using connected = await connectStdio(bridgeProgram(secure.baseUrl, secure.home, null));
     const result = await connected.client.callTool({ name: 'echo', arguments: { text: 'secure' } });
     expect(textOf(result)).toBe('secure');
