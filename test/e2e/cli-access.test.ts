@@ -1,10 +1,13 @@
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { bridgeProgram } from '../helpers/bridge.ts';
 import { type Finished, type RunningCli, runCli, startCli, temporaryFolder } from '../helpers/cli.ts';
 import { connectHttp, connectStdio, textOf } from '../helpers/clients.ts';
 import { makeIdentity } from '../helpers/identity.ts';
+import { requireOtherUser, startAsOther } from '../helpers/other-user.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { addressed } from './project-commands.ts';
@@ -137,6 +140,29 @@ describe('a key', () => {
     await using connected = await connectStdio({ ...program, env });
     const result = await connected.client.callTool({ name: 'echo', arguments: { text: 'over stdio' } });
     expect(textOf(result)).toBe('over stdio');
+  });
+});
+
+describe('the key in SWITCHBOARD_KEY', () => {
+  it('also goes to a program of another user on this machine, with a warning', async (test) => {
+    requireOtherUser(test);
+    const other = startAsOther(
+      `const server = require('node:http').createServer(({ headers }, response) => {
+        console.log(headers.authorization);
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{"roles":[],"groups":[]}');
+      });
+      server.listen(0, '127.0.0.1', () => console.log(server.address().port));`,
+    );
+    const lines = createInterface({ input: other.stdout! });
+    const [port] = (await once(lines, 'line')) as [string];
+    const heard = once(lines, 'line');
+    const env = { SWITCHBOARD_HOME: elsewhere, SWITCHBOARD_KEY: 'sbk_of-another-machine' };
+    const { stderr } = await runCli(['whoami', '--url', `http://127.0.0.1:${port}`], { env });
+    expect(await heard).toEqual(['Bearer sbk_of-another-machine']);
+    expect(stderr).toMatch(/^warning: .*another user of this machine. It gets your requests and your key/);
+    expect(stderr).not.toContain('sbk_');
+    other.kill();
+    await once(other, 'close');
   });
 });
 
