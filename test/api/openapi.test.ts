@@ -330,6 +330,196 @@ describe('the OpenAPI document', () => {
     await gets(204, 'removeSecret', { at: { secret: 'ANTHROPIC_API_KEY' } });
   });
 
+  it('matches the responses about keys', async () => {
+    const { body: who } = await gets(200, 'whoami');
+    expect(who).toMatchObject({
+      ...{ kind: 'local', id: 'local', authentication: false, groups: [] },
+      roles: [{ project: null, role: 'admin' }],
+    });
+    await fails('invalid_input', 'whoami', { query: '?x' });
+
+    const expires_at = '2999-01-01T00:00:00.000Z';
+    const { headers, body: made } = await gets(201, 'createKey', {
+      body: { name: 'ci', project: 'default', role: 'caller', expires_at },
+    });
+    expect(headers.location).toBe(`/api/v1/keys/${made.id}`);
+    expect(made).toMatchObject({
+      key: expect.stringMatching(/^sbk_/),
+      project: { name: 'default' },
+      expires_at,
+    });
+    await fails('conflict', 'createKey', { body: { name: 'ci', project: 'default', role: 'caller' } });
+    await fails('unknown_project', 'createKey', { body: { name: 'ci', project: 'nowhere', role: 'caller' } });
+    for (const wrong of [
+      { name: 'a/b', role: 'caller' },
+      { name: made.id, role: 'caller' },
+      { name: 'x', role: 'root' },
+      { name: 'x', role: 'caller', expires_at: '2000-01-01T00:00:00Z' },
+    ])
+      await fails('invalid_input', 'createKey', { body: wrong });
+    const { key, ...view } = made;
+    const { body: list } = await gets(200, 'listKeys', { query: '?project=default' });
+    expect(list).toEqual({ keys: [view] });
+    await fails('unknown_project', 'listKeys', { query: '?project=nowhere' });
+    for (const name of ['ci', 'default/ci', String(made.id)])
+      expect((await gets(200, 'getKey', { at: { key: name } })).body).toEqual(view);
+    await fails('not_found', 'getKey', { at: { key: 'nobody' } });
+
+    await gets(201, 'createKey', { body: { name: 'ci', role: 'viewer' } });
+    const { message } = await fails('conflict', 'getKey', { at: { key: 'ci' } });
+    expect(message).toContain('of all projects');
+    const at = { key: 'default/ci' };
+    const { body: changed } = await gets(200, 'changeKey', { at, body: { name: 'cd', expires_at: null } });
+    expect(changed).toEqual({ ...view, name: 'cd', expires_at: null });
+    await fails('not_found', 'changeKey', { at, body: { name: 'ce' } });
+    const { body: rotated } = await gets(200, 'rotateKey', {
+      at: { key: 'cd' },
+      body: { overlap_ms: 60_000 },
+    });
+    expect(rotated.key).not.toBe(key);
+    expect(rotated.secrets).toMatchObject([{ expires_at: null }, { expires_at: expect.any(String) }]);
+    const { body: alone } = await gets(200, 'rotateKey', { at: { key: 'cd' }, body: {} });
+    expect(alone.secrets).toMatchObject([{ expires_at: null }]);
+    await fails('invalid_input', 'rotateKey', { at: { key: 'cd' }, body: { overlap_ms: -1 } });
+    await gets(204, 'revokeKey', { at: { key: 'cd' } });
+    await fails('not_found', 'revokeKey', { at: { key: 'cd' } });
+  });
+
+  it('matches the responses about groups and roles', async () => {
+    const { body: table } = await gets(200, 'getRoles');
+    expect(table.roles).toMatchObject([
+      { role: 'viewer', actions: ['see'] },
+      ...['caller', 'operator', 'owner', 'admin'].map((role) => ({ role })),
+    ]);
+    await fails('invalid_input', 'getRoles', { query: '?x' });
+    const { headers, body: group } = await gets(201, 'createGroup', { body: { name: 'builders' } });
+    expect(headers.location).toBe(`/api/v1/groups/${group.id}`);
+    await fails('conflict', 'createGroup', { body: { name: 'builders' } });
+    const at = { group: 'builders', principal: 'ci' };
+    const json = { 'content-type': 'application/json' };
+    await gets(204, 'joinGroup', { at, headers: json });
+    await gets(204, 'joinGroup', { at: { ...at, group: String(group.id) }, headers: json });
+    await fails('not_found', 'joinGroup', { at: { ...at, principal: 'nobody' }, headers: json });
+    await fails('not_found', 'joinGroup', { at: { ...at, group: 'nobodies' }, headers: json });
+    const { body: list } = await gets(200, 'listGroups');
+    expect(list.groups).toMatchObject([{ name: 'builders', description: null, members: [{ name: 'ci' }] }]);
+    await fails('invalid_input', 'listGroups', { query: '?x' });
+
+    const { body: grant } = await gets(200, 'grantRole', {
+      body: { group: 'builders', project: 'default', role: 'caller' },
+    });
+    expect(grant).toMatchObject({
+      holder: { kind: 'group', id: group.id, name: 'builders' },
+      role: 'caller',
+    });
+    await gets(200, 'grantRole', { body: { principal: 'ci', role: 'operator' } });
+    for (const holder of [{}, { principal: 'ci', group: 'builders' }])
+      await fails('invalid_input', 'grantRole', { body: { ...holder, role: 'caller' } });
+    await fails('not_found', 'grantRole', { body: { group: 'nobodies', role: 'caller' } });
+    const { body: grants } = await gets(200, 'listGrants', { query: '?project=default' });
+    expect(grants).toEqual({ grants: [grant] });
+    await fails('unknown_project', 'listGrants', { query: '?project=nowhere' });
+    await gets(204, 'revokeGrant', { at: { grant: String(grant.id) } });
+    await fails('not_found', 'revokeGrant', { at: { grant: String(grant.id) } });
+    await gets(204, 'leaveGroup', { at });
+    await fails('not_found', 'leaveGroup', { at: { ...at, group: 'nobodies' } });
+    await gets(204, 'removeGroup', { at });
+    await fails('not_found', 'removeGroup', { at });
+  });
+
+  it('matches the responses about rules and limits', async () => {
+    const { headers, body: rule } = await gets(201, 'createRule', {
+      body: { effect: 'deny', subject: { principal: 'ci' }, kind: 'tool', server: 'box', destructive: true },
+    });
+    expect(headers.location).toBe(`/api/v1/rules/${rule.id}`);
+    expect(rule).toMatchObject({
+      ...{ text: 'deny principal ci tool box/* destructive', project: null, subject: { name: 'ci' } },
+      ...{ server: 'box', name: '*', read_only: null, destructive: true },
+    });
+    const { body: ofRole } = await gets(201, 'createRule', {
+      body: { effect: 'deny', project: 'default', subject: { role: 'viewer' }, name: 'echo' },
+    });
+    for (const wrong of [
+      { effect: 'deny', subject: 'all' },
+      { effect: 'deny', subject: { role: 'viewer', group: 'x' } },
+      { effect: 'deny', name: 'x'.repeat(501) },
+      { effect: 'deny', name: '*'.repeat(11) },
+    ])
+      await fails('invalid_input', 'createRule', { body: wrong });
+    await fails('not_found', 'createRule', { body: { effect: 'deny', subject: { principal: 'nobody' } } });
+    const { body: rules } = await gets(200, 'listRules');
+    expect(rules).toEqual({ rules: [rule, ofRole] });
+    expect((await gets(200, 'listRules', { query: '?project=default' })).body).toEqual({ rules: [ofRole] });
+    await fails('unknown_project', 'listRules', { query: '?project=nowhere' });
+
+    const { body: limit } = await gets(201, 'createLimit', {
+      body: { principal: 'ci', project: 'default', tool: 'echo', concurrent: 2 },
+    });
+    expect(limit).toMatchObject({
+      principal: { name: 'ci' },
+      per_minute: null,
+      concurrent: 2,
+      shared: false,
+    });
+    await fails('invalid_input', 'createLimit', { body: { principal: 'ci' } });
+    await fails('invalid_input', 'createLimit', { body: { per_minute: 0 } });
+    expect((await gets(200, 'listLimits')).body).toEqual({ limits: [limit] });
+    await fails('invalid_input', 'listLimits', { query: '?x' });
+    await gets(204, 'removeLimit', { at: { limit: String(limit.id) } });
+    await fails('not_found', 'removeLimit', { at: { limit: String(limit.id) } });
+
+    const can = async (query: object) =>
+      (await gets(200, 'can', { query: `?${new URLSearchParams({ ...query })}` })).body;
+    expect(await can({ action: 'administer' })).toEqual({
+      ...{ allowed: true, action: 'administer', role: 'admin', rule: null },
+      reason: 'local user has the role admin in all projects.',
+    });
+    const denied = { allowed: false, role: 'operator', rule: { id: rule.id, text: rule.text } };
+    const ci = { principal: 'ci', project: 'default' };
+    expect(await can({ ...ci, name: 'echo' })).toMatchObject(denied);
+    expect(await can({ ...ci, name: 'box__echo' })).toMatchObject(denied);
+    expect(await can({ ...ci, name: 'echo', server: 'box' })).toMatchObject(denied);
+    expect(await can({ ...ci, name: 'nothing' })).toMatchObject({ allowed: false, rule: null });
+    expect(await can({ ...ci, action: 'manage' })).toMatchObject({
+      reason: 'This needs the role owner; ci has the role operator in project "default".',
+    });
+    await fails('invalid_input', 'can', { query: '?action=manage&name=echo' });
+    await fails('not_found', 'can', { query: '?principal=nobody' });
+    for (const { id } of [rule, ofRole]) await gets(204, 'removeRule', { at: { rule: String(id) } });
+    await fails('not_found', 'removeRule', { at: { rule: String(rule.id) } });
+  });
+
+  it('matches the responses about the audit log', async () => {
+    const { body: first } = await gets(200, 'listAudit', { query: '?action=key&limit=2' });
+    expect(first.entries).toMatchObject([
+      { action: 'key.revoke', actor: { kind: 'local' }, outcome: 'done', subject: 'cd', after: null },
+      { action: 'key.rotate', project: { name: 'default' } },
+    ]);
+    const next = `?action=key&cursor=${first.next_cursor}`;
+    expect((await gets(200, 'listAudit', { query: next })).body.next_cursor).toBe(null);
+    expect((await gets(200, 'listAudit', { query: '?principal=ci' })).body.entries).toEqual([]);
+    await fails('invalid_input', 'listAudit', { query: '?outcome=maybe' });
+    const { body: check } = await gets(200, 'verifyAudit');
+    expect(check).toMatchObject({ first_seq: 1, problem: null });
+    await fails('invalid_input', 'verifyAudit', { query: '?x' });
+
+    const lines = async (request: { query?: string; accept?: string }) => {
+      const { accept } = request;
+      const answer = await exchange(contract.urlOf('listAudit', request), {
+        method: 'GET',
+        ...(accept === undefined ? {} : { headers: { accept } }),
+      });
+      expect(answer.headers['content-type']).toBe('application/jsonl');
+      return answer.text.split('\n').slice(0, -1);
+    };
+    const exported = await lines({ accept: 'application/jsonl' });
+    expect(exported.length).toBe(check.entries);
+    for (const line of exported) contract.checkValue('AuditEntry', JSON.parse(line));
+    expect(JSON.parse(exported.at(-1)!)).toMatchObject({ seq: check.last_seq, hash: check.head });
+    expect((await lines({ query: '?format=jsonl&action=rule.create' })).length).toBe(2);
+    await gets(204, 'revokeKey', { at: { key: 'ci' } });
+  });
+
   it('matches the responses to rejected requests', async () => {
     const url = contract.urlOf('createProject');
     const send = async (path: string, request: object) => {
@@ -359,7 +549,7 @@ it('matches the responses without a database', async () => {
   const contract = await Contract.read(`${switchboard.baseUrl}/api/v1`);
   const { body } = await contract.ask('getStatus');
   expect(body.database).toEqual({ mode: 'none', connected: false, error: null });
-  for (const operation of ['listProjects', 'getProject', 'listServers', 'listTools']) {
+  for (const operation of ['listProjects', 'getProject', 'listServers', 'listTools', 'whoami', 'can']) {
     expect((await contract.ask(operation)).status, operation).toBe(200);
   }
   const refused: [string, object][] = [
@@ -384,6 +574,16 @@ it('matches the responses without a database', async () => {
     ['chat', { body: { input: 'Hello?' } }],
     ['listRuns', {}],
     ['getRun', { at: { run: 'nothing' } }],
+    ['listKeys', {}],
+    ['createKey', { body: { name: 'ci', role: 'viewer' } }],
+    ['getKey', { at: { key: 'ci' } }],
+    ['listGroups', {}],
+    ['grantRole', { body: { principal: 'ci', role: 'viewer' } }],
+    ['listRules', {}],
+    ['createLimit', { body: { per_minute: 1 } }],
+    ['can', { query: '?principal=ci' }],
+    ['listAudit', {}],
+    ['verifyAudit', {}],
   ];
   for (const [operation, question] of refused) {
     const answer = await contract.ask(operation, question);

@@ -43,7 +43,7 @@ export function openExchange(
 export async function exchange(url: string, request: RawRequest): Promise<RawAnswer> {
   const response = await openExchange(url, request);
   const text = (await buffer(response)).toString();
-  const isJson = response.headers['content-type']?.startsWith('application/json');
+  const isJson = /^application\/json\b/.test(response.headers['content-type'] ?? '');
   return {
     status: response.statusCode!,
     headers: response.headers,
