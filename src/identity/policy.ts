@@ -145,7 +145,9 @@ export class Policy {
       const isExpired = expiresAt <= this.checkedAt;
       if (known !== undefined) {
         if (known.permissions !== permissions && !isExpired) changed.add(known);
-        Object.assign(known, { name, permissions, expiresAt });
+        known.name = name;
+        known.permissions = permissions;
+        known.expiresAt = expiresAt;
       }
       if (isExpired) {
         principal.isEnded = true;

@@ -22,6 +22,23 @@ interface NumberedRule {
   readonly number: number;
 }
 
+/** What somebody holds itself: a principal or a group. */
+class Holder {
+  readonly grants: Grant[] = [];
+  readonly rules: NumberedRule[] = [];
+  readonly groups: Holder[] = [];
+  private text: string | undefined;
+
+  /** The same for equal grants and rules, mostly. Ids have neither commas nor line breaks. */
+  get facts(): string {
+    this.text ??= [
+      ...this.grants.map(({ project = '', role }) => `${role} ${project}`),
+      ...this.rules.map(({ number }) => number),
+    ].join();
+    return this.text;
+  }
+}
+
 /** Makes one object for equal permissions, and keeps it while they stay the same: whatever is built for it is kept, too. */
 export class SharedPermissions {
   private inUse = new Map<string, Permissions>();
@@ -29,39 +46,62 @@ export class SharedPermissions {
   private lastNumber = 0;
 
   /** The permissions of each principal, by these facts. */
-  by({ members, grants, rules }: RoleFacts): (principal: string) => Permissions {
-    const groupsOf = Map.groupBy(members, ({ principal }) => principal);
-    const grantsOf = Map.groupBy(grants, ({ holder }) => holder.id);
-    const rulesOf = Map.groupBy(this.numbered(rules), ({ rule: { subject } }) =>
-      'id' in subject ? subject.id : undefined,
-    );
-    const byFacts = new Map<string, Permissions>();
+  by(facts: RoleFacts): (principal: string) => Permissions {
+    const { holders, general } = this.holdersIn(facts);
+    const nobody = new Holder();
     const before = this.inUse;
     this.inUse = new Map();
+    // Most principals hold what another one does, and need no comparison of roles and rules.
+    const byFacts = new Map<string, Permissions>();
     return (id) => {
-      const holders = [id, ...(groupsOf.get(id) ?? []).map(({ group }) => group)];
-      const held = grantsFrom(holders.flatMap((holder) => grantsOf.get(holder) ?? []));
-      const named = holders.filter((holder) => rulesOf.has(holder));
-      const grantsText = textOf(held);
-      // Most principals have the facts of another one.
-      const facts = [grantsText, ...named.toSorted()].join('\n');
-      let permissions = byFacts.get(facts);
+      const self = holders.get(id) ?? nobody;
+      let key = self.facts;
+      for (const group of self.groups) if (group.facts !== '') key += `\n${group.facts}`;
+      let permissions = byFacts.get(key);
       if (permissions === undefined) {
-        const applicable = [undefined, ...named]
-          .flatMap((subject) => rulesOf.get(subject) ?? [])
-          .filter(({ rule }) => mayApply(rule, held))
-          .toSorted((one, other) => one.number - other.number);
-        const key = [grantsText, ...applicable.map(({ number }) => number)].join('\n');
-        permissions = this.inUse.get(key) ?? before.get(key);
-        permissions ??= new Permissions(
-          held,
-          applicable.map(({ rule }) => rule),
-        );
-        byFacts.set(facts, permissions);
-        this.inUse.set(key, permissions);
+        permissions = this.shared([self, ...self.groups], general, before);
+        byFacts.set(key, permissions);
       }
       return permissions;
     };
+  }
+
+  private holdersIn({ members, grants, rules }: RoleFacts) {
+    const holders = new Map<string, Holder>();
+    const holder = (id: string): Holder => {
+      let found = holders.get(id);
+      if (found === undefined) {
+        found = new Holder();
+        holders.set(id, found);
+      }
+      return found;
+    };
+    const general: NumberedRule[] = [];
+    for (const grant of grants) holder(grant.holder.id).grants.push(grant);
+    for (const numbered of this.numbered(rules)) {
+      const { subject } = numbered.rule;
+      if ('id' in subject) holder(subject.id).rules.push(numbered);
+      else general.push(numbered);
+    }
+    for (const { group, principal } of members) holder(principal).groups.push(holder(group));
+    return { holders, general };
+  }
+
+  private shared(
+    holders: readonly Holder[],
+    general: readonly NumberedRule[],
+    before: ReadonlyMap<string, Permissions>,
+  ): Permissions {
+    const grants = grantsFrom(holders.flatMap((holder) => holder.grants));
+    const applicable = [...general, ...holders.flatMap((holder) => holder.rules)]
+      .filter(({ rule }) => mayApply(rule, grants))
+      .toSorted((one, other) => one.number - other.number);
+    const key = [textOf(grants), ...applicable.map(({ number }) => number)].join('\n');
+    const known = this.inUse.get(key) ?? before.get(key);
+    const rules = applicable.map(({ rule }) => rule);
+    const permissions = known ?? new Permissions(grants, rules);
+    this.inUse.set(key, permissions);
+    return permissions;
   }
 
   private numbered(rules: readonly Rule[]): NumberedRule[] {
