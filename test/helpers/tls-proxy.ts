@@ -97,13 +97,10 @@ function caddyWords({ folder, port, plainPort, target, cert, key }: ProxyPlace):
 
 /** Each pattern must occur, so that the example cannot change without the test. */
 function replaced(example: string, changes: [RegExp, string][]): string {
-  let text = example;
-  for (const [pattern, value] of changes) {
-    const next = text.replace(pattern, value);
-    if (next === text) throw new Error(`the example does not contain ${pattern}`);
-    text = next;
-  }
-  return text;
+  return changes.reduce((text, [pattern, value]) => {
+    if (text.search(pattern) === -1) throw new Error(`the example does not contain ${pattern}`);
+    return text.replace(pattern, value);
+  }, example);
 }
 
 function hasIPv6(): boolean {
