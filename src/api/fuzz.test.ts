@@ -54,6 +54,19 @@ const shapes: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
   changeHosted: hostedChanges,
   chat: { input: mostly('hello'), tools: mostly(['*']), max_steps: mostly(3) },
   callHosted: { method: mostly('ping'), params: mostly({}), timeout_ms: mostly(5) },
+  createKey: { name: mostly('github', 'kit'), project: mostly('default', null), role: mostly('caller') },
+  changeKey: { name: mostly('github', 'kit'), expires_at: mostly(null, '2999-01-01T00:00:00Z') },
+  rotateKey: { overlap_ms: mostly(0, 60_000) },
+  createGroup: { name: mostly('github', 'kit') },
+  grantRole: { principal: mostly('github'), project: mostly('default', null), role: mostly('viewer') },
+  createRule: {
+    effect: mostly('deny', 'allow'),
+    subject: mostly('everyone', { role: 'viewer' }, { principal: 'github' }, { group: 'kit' }),
+    kind: mostly('tool', null),
+    server: mostly('github', '*'),
+    name: mostly('*', 'delete_*'),
+  },
+  createLimit: { principal: mostly('github', null), per_minute: mostly(1, null), concurrent: mostly(1) },
   installProduct: { name: mostly('kit'), version: mostly('1'), mcp: mostly({ servers: [product] }) },
 };
 
@@ -74,7 +87,12 @@ const request = fc.constantFrom(...routes.filter(({ isStream }) => isStream !== 
     name: mostly('github', 'TOKEN', 'kit'),
     query: fc.oneof(
       { weight: 3, arbitrary: fc.constant({}) },
-      fc.dictionary(fc.constantFrom('limit', 'since', 'status', 'replace', 'cursor', 'x'), anyText),
+      fc.dictionary(
+        fc.constantFrom(
+          ...['limit', 'since', 'status', 'replace', 'cursor', 'project', 'principal', 'action', 'name', 'x'],
+        ),
+        anyText,
+      ),
     ),
     body: bodyOf(route),
   }),

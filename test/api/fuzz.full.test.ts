@@ -30,6 +30,8 @@ describe('the API of the real program', () => {
 async function send(url: string, { method, path, headers, body }: AnyRequest): Promise<Exchange> {
   const response = await openExchange(`${url}${path}`, { method, headers, body });
   const text = (await buffer(response)).toString();
-  if (text !== '') expect(JSON.parse(text)).toBeTypeOf('object');
+  const isLines = response.headers['content-type'] === 'application/jsonl';
+  for (const part of isLines ? text.split('\n') : [text])
+    if (part !== '') expect(JSON.parse(part)).toBeTypeOf('object');
   return { method, path, status: response.statusCode!, text };
 }

@@ -54,6 +54,26 @@ const bodies: Record<string, object[]> = {
     },
     { name: 'imaged', image: 'a/b', resource_limits: { cpu: 1, memory: '64M' }, port: 80 },
   ],
+  'POST /keys': [
+    { name: 'ci', project: 'default', role: 'caller' },
+    { name: 'ops', role: 'owner', expires_at: '2999-01-01T00:00:00Z' },
+  ],
+  'PATCH /keys/:key': [{ name: 'ops' }, { expires_at: null }],
+  'POST /keys/:key/rotate': [{}, { overlap_ms: 60_000 }],
+  'POST /groups': [{ name: 'builders', description: 'x' }],
+  'PUT /grants': [
+    { principal: 'ci', role: 'viewer' },
+    { group: 'builders', project: 'web', role: 'operator' },
+  ],
+  'POST /rules': [
+    { effect: 'deny', subject: { principal: 'ci' }, kind: 'tool', server: 'box', name: '*_x*' },
+    { effect: 'allow', project: 'web', subject: { role: 'viewer' }, read_only: true, destructive: null },
+    { effect: 'deny', subject: { group: 'builders' }, name: 'file:///secret/*' },
+  ],
+  'POST /limits': [
+    { principal: 'ci', per_minute: 60 },
+    { project: 'web', server: 'b*', tool: 'e*', concurrent: 2, shared: true },
+  ],
   'PATCH /mcp/servers/:id': [
     { enabled: false },
     { enabled: true, environment: { A: null, B: 'x' } },
@@ -71,10 +91,14 @@ const others = [
   ],
   ...['/projects/:project/secrets', '/projects/:project/products', '/projects/:project/calls'],
   ...['/mcp/servers', '/mcp/servers/:id', '/mcp/servers/:id/logs'],
+  ...['/whoami', '/keys', '/keys/:key', '/groups', '/roles', '/grants', '/rules', '/limits', '/can'],
+  ...['/can?principal=ci&name=box__echo', '/audit', '/audit?format=jsonl', '/audit/verify'],
 ].map((path) => `GET ${path}`);
 const removals = [
   ...['/projects/:project', '/projects/:project/servers/:name', '/projects/:project/secrets/:secret'],
   ...['/projects/:project/products/:product', '/mcp/servers/:id'],
+  ...['/keys/:key', '/groups/:group', '/groups/:group/members/:key', '/grants/:grant', '/rules/:rule'],
+  '/limits/:limit',
 ].map((path) => `DELETE ${path}`);
 const tries = [
   ...['/projects/:project/servers/:name/test', '/secrets/rotate'],
@@ -89,6 +113,11 @@ const names: Record<string, string[]> = {
   product: ['kit'],
   run: ['7f5c3f57-0c5e-4b0e-9d6a-0d2f3a1b4c5d'],
   id: ['hosted', 'imaged'],
+  key: ['ci', 'default/ci', 'ops'].map(encodeURIComponent),
+  group: ['builders'],
+  grant: ['7f5c3f57-0c5e-4b0e-9d6a-0d2f3a1b4c5d'],
+  rule: ['r00000000'],
+  limit: ['l00000000'],
 };
 
 const oddTexts = [
@@ -114,6 +143,7 @@ const oddQueries = [
   ...['?', '?limit=0', '?limit=1e3', '?limit=５', '?limit=50&limit=50', '?since=never', '?status=OK', '?x'],
   ...['?since=2030-01-31T12:00:00%2B25:00', '?since=0000-01-01T00:00:00Z', '?until=9999-12-31T23:59:59Z'],
   ...['?cursor=', '?cursor=e30', '?cursor=%00', `?cursor=${'A'.repeat(1_000)}`, '?replace=yes', '?%zz=%zz'],
+  ...['?project=default', '?project=nowhere', '?principal=ci', '?action=see&name=x', '?outcome=denied'],
   ...['?replace=true', '?server=%00', '?tool=%F0%9F', '?__proto__=x', '?limit=500&status=error'],
 ];
 const oddNumbers = [

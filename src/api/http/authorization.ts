@@ -62,8 +62,11 @@ export class Authorization {
     return this.action === 'any' || permissions.may(this.action, this.place?.id);
   }
 
+  /** The local user can always remove a limit. */
   private count(project: NamedProject | undefined): void {
-    this.services.identity.limiter.countRequest(this.sender.principal, project?.id, false);
+    const { principal } = this.sender;
+    if (principal.kind === 'local') return;
+    this.services.identity.limiter.countRequest(principal, project?.id, false);
   }
 }
 

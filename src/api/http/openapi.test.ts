@@ -86,6 +86,7 @@ describe('the OpenAPI document', () => {
       'server',
       'tool',
       'status',
+      'principal',
       'since',
       'until',
       'limit',
