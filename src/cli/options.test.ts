@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { daysOrNever, header, onOrOff, pairs, wholeNumber } from './options.ts';
+import { addressRange, daysOrNever, header, onOrOff, pairs, publicUrl, wholeNumber } from './options.ts';
 
 it('pairs are collected, and the last value of a name wins', () => {
   const env = pairs('--env');
@@ -30,4 +30,23 @@ it('numbers and switches are parsed', () => {
   for (const text of ['', '-1', '1.5', 'x', '1e3']) expect(() => wholeNumber(text)).toThrow('whole number');
   for (const text of ['', '0', '-1', 'ever']) expect(() => daysOrNever(text)).toThrow('number of days');
   for (const text of ['', 'true', 'ON']) expect(() => onOrOff(text)).toThrow('"on" or "off"');
+});
+
+it('a public address has no path', () => {
+  expect(publicUrl('https://sb.example')).toBe('https://sb.example');
+  expect(publicUrl('http://sb.example:8080/')).toBe('http://sb.example:8080');
+  for (const text of [
+    '',
+    'sb.example',
+    'ftp://sb.example',
+    'https://sb.example/mcp',
+    'https://me@sb.example',
+  ])
+    expect(() => publicUrl(text)).toThrow('an address without a path');
+});
+
+it('proxies are addresses and ranges', () => {
+  expect(addressRange('10.0.0.0/8', addressRange('::1'))).toEqual(['::1', '10.0.0.0/8']);
+  for (const text of ['', 'proxy', '10.0.0.0/33', '::/129', '10.0.0.0/8/8', '10.0.0.0/'])
+    expect(() => addressRange(text)).toThrow('an address or a range');
 });

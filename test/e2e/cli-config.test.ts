@@ -82,11 +82,24 @@ describe('switchboard up', () => {
       expect(JSON.parse(stdout)).toMatchObject({
         error: {
           code: 'invalid_config',
-          message: expect.stringContaining('must not be open to the network'),
+          message: expect.stringContaining(`does not listen on ${host} without authentication`),
         },
       });
     },
   );
+
+  it.each([
+    [['--tls-cert', 'cert.pem'], '--tls-cert and --tls-key belong together'],
+    [['--tls-key', 'key.pem'], '--tls-cert and --tls-key belong together'],
+    [['--public-url', 'https://sb.example/mcp'], 'an address without a path'],
+    [['--trusted-proxy', 'proxy'], 'an address or a range'],
+    [['--auth', '--no-database'], 'Authentication needs a database'],
+  ])('rejects %s', async (words, reason) => {
+    await using folder = await temporaryFolder();
+    await writeFile(join(folder.path, 'mcp.json'), '{"mcpServers": {}}');
+    const { code, stderr } = await runCli(['up', '--port', '0', ...words], { cwd: folder.path });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(reason)]);
+  });
 
   it('lists where it looked for a configuration', async () => {
     await using folder = await temporaryFolder();

@@ -3,7 +3,7 @@ import type { StatusView } from '../../api/views.ts';
 import { apiPath, callApi } from '../api.ts';
 import { exitCodes, usageError } from '../exit.ts';
 import type { ApiFlags } from '../options.ts';
-import { complain, printJson, printList, printResult } from '../output.ts';
+import { complain, print, printJson, printList, printResult } from '../output.ts';
 import { confirmRemoval } from '../prompt.ts';
 import { expiryText, untilText } from '../times.ts';
 import { adviceText, keyRow, keyText, type Surroundings } from './text.ts';
@@ -93,5 +93,5 @@ async function surroundingsOf(url: string): Promise<Surroundings> {
 }
 
 function printKey({ key }: IssuedKey): void {
-  process.stdout.write(`${key}\n`);
+  print(key);
 }
