@@ -54,7 +54,7 @@ export class KeyAccess implements Access {
       bearer !== undefined &&
       known.epoch === policy.epoch &&
       isSameText(known.bearer, bearer);
-    if (request.url?.includes(KEY_PREFIX)) throw this.refuse(request, 'in the URL', request.url);
+    if (request.url?.includes(KEY_PREFIX)) throw this.refuse(request, 'in the URL', keyIn(request.url));
     if (!isKnown) return this.verify(request, bearer);
     policy.used(known.secret, Date.now());
     const address = proxies.clientOf(request);
@@ -87,6 +87,10 @@ export class KeyAccess implements Access {
     this.options.refused({ address, reason, key: keyIdOf(text) });
     return new SwitchboardError('unauthorized', messages[reason]);
   }
+}
+
+function keyIn(url: string): string {
+  return /sbk_[\w-]{55}/.exec(url)?.[0] ?? '';
 }
 
 const howTo = 'Send "Authorization: Bearer <key>" with a key that "switchboard key add" made.';

@@ -72,6 +72,7 @@ describe('a limit', () => {
     await scene.addProject('shared');
     const { id } = await scene.done<{ id: string }>('POST /limits', {
       project: 'shared',
+      tool: '*',
       per_minute: 1,
       shared: true,
     });

@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { RawModern } from '../eras/raw-modern.ts';
+import { patienceMs } from '../helpers/patience.ts';
 import { bothTypes, exchange, type RawAnswer, RawSession } from '../helpers/raw-http.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { addKey, type NewKey, tokenHeader } from '../helpers/with-key.ts';
 import { Witness } from '../helpers/witness.ts';
+
+const POLL_MS = 20;
 
 export interface AuditEntry {
   action: string;
@@ -138,10 +142,13 @@ export class AccessScene implements AsyncDisposable {
 
   /** Waits until the audit log has an entry: denials are written in the background. */
   async audited(query: string, fits: (entry: AuditEntry) => boolean): Promise<AuditEntry> {
+    const deadline = Date.now() + patienceMs / 2;
     for (;;) {
       const { entries } = await this.done<{ entries: AuditEntry[] }>(`GET /audit?limit=200&${query}`);
       const found = entries.find(fits);
       if (found !== undefined) return found;
+      if (Date.now() > deadline) throw new Error(`No such entry: ${JSON.stringify(entries.slice(0, 5))}`);
+      await delay(POLL_MS);
     }
   }
 

@@ -65,5 +65,5 @@ describe('a change of access in one process on a database', () => {
 });
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo()));
+  await expect.poll(isSo).toBe(true);
 }
