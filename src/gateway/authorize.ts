@@ -1,7 +1,6 @@
 import type { AccessControl } from '../identity/access-control.ts';
 import type { Item } from '../identity/rules.ts';
-import { parseBounded } from '../protocol/bounded-parse.ts';
-import { bytesAt, type Message } from '../protocol/message.ts';
+import type { Message } from '../protocol/message.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Incoming } from './caller.ts';
 import { itemOf } from './items.ts';
@@ -31,11 +30,12 @@ export function authorize(
   access.authorizeItem({ principal, address }, group.project, item, () => scope.explainUnknown(message));
 }
 
-/** A completion may reveal every URI of a template that its arguments leave open. */
-function revealedBy({ method, bytes, params }: Message): Pick<Item, 'revealsAll' | 'input'> {
-  if (method !== 'completion/complete' || params === undefined) return {};
-  const { argument, context } = parseBounded(bytesAt(bytes, params).toString()) as Record<string, unknown>;
-  return { revealsAll: true, input: JSON.stringify([argument, context]) };
+/** A completion may reveal every URI of a template that its parameters leave open. As written, because servers differ in what they read. */
+function revealedBy({ method, bytes, params, reference }: Message): Pick<Item, 'revealsAll' | 'input'> {
+  const uri = reference?.uri;
+  if (method !== 'completion/complete' || params === undefined || uri === undefined) return {};
+  const text = (start: number, end: number) => bytes.toString('utf8', start, end);
+  return { revealsAll: true, input: text(params.start, uri.start) + text(uri.end, params.end) };
 }
 
 /** Throws if the caller may not read the resource. A resource that does not exist is left to others. */
