@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import type { AuditEntry, IssuedKey } from '../../src/api/access-views.ts';
 import type { Route } from '../../src/api/http/route.ts';
 import { routes } from '../../src/api/routes.ts';
-import { type Role, roleMay, roles } from '../../src/identity/roles.ts';
+import { actions, type Role, roleMay, roles } from '../../src/identity/roles.ts';
 import { exchange, openExchange } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
@@ -127,6 +129,35 @@ function refusalOf({ operationId, path }: Route, { role }: TestKey): Outcome {
   const isOfAll = ['createProject', 'rotateSecrets', 'verifyAudit'].includes(operationId);
   if (isOfAll || path.startsWith('/groups')) return { status: 403, code: 'forbidden' };
   return { status: 404, code: namesProject ? 'unknown_project' : 'not_found' };
+}
+
+describe('the page about the API', () => {
+  it('says which role each route needs', async () => {
+    const page = await readFile(join(import.meta.dirname, '../../docs/api.md'), 'utf8');
+    const told = page.split('\n').flatMap(rolesInRow);
+    const needed = routes.map(({ method, path, action }) => [
+      `${method} ${path}`,
+      action === 'any' ? 'any' : actions[action].role,
+    ]);
+    expect(Object.fromEntries(told)).toEqual(
+      Object.fromEntries(needed.filter(([what]) => what !== 'GET /openapi.json')),
+    );
+  });
+});
+
+/** What a row of the tables says: the role of each method and path in it. */
+function rolesInRow(line: string): [what: string, role: string][] {
+  const [, first = '', roleCell = ''] = line.split(/(?<!\\)\|/).map((cell) => cell.trim());
+  const allowed = roleCell.split(', ');
+  let methods: string[] = [];
+  return [...first.matchAll(/`((?:[A-Z]+(?:, )?)*) ?([/…][^`]*)`/g)].flatMap(([, list = '', path = '']) => {
+    if (list !== '') methods = list.split(', ');
+    const full = path.replace('…', '/projects/:project');
+    return methods.map((method, index): [string, string] => [
+      `${method} ${full}`,
+      allowed[index] ?? allowed[0]!,
+    ]);
+  });
 }
 
 describe('each route', () => {
