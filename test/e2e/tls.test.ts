@@ -273,18 +273,23 @@ describe.skipIf(identity === undefined)('TLS (needs openssl for its certificates
 
   it('explains when all connections are taken', async () => {
     await using small = await start(folder, { maxConnections: 2 }, {});
-    const sockets = [await openSecure(small), await openSecure(small)];
-    const { host } = new URL(small.baseUrl);
-    for (const socket of sockets) {
-      socket.write(`GET /healthz HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+    const own = await tokenHeader(small.home);
+    const status = `${small.baseUrl}/api/v1/status`;
+    const ask = () => exchange(status, { method: 'GET', headers: own });
+    const sockets = [];
+    const lines = [`host: ${new URL(small.baseUrl).host}`, `authorization: ${own.authorization}`];
+    for (let count = 0; count < 2; count++) {
+      const socket = await openSecure(small);
+      socket.write(`GET /api/v1/status HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
       await once(socket, 'data');
+      sockets.push(socket);
     }
-    expect(await health(small)).toMatchObject({
+    expect(await ask()).toMatchObject({
       status: 503,
       json: { error: { data: { code: 'too_many_connections' } } },
     });
     sockets[0]!.destroy();
-    for (let status = 503; status !== 200; ) ({ status } = await health(small));
+    for (let code = 503; code !== 200; ) ({ status: code } = await ask());
     sockets[1]!.destroy();
   });
 

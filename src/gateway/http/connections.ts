@@ -13,6 +13,9 @@ export interface ConnectionLimits {
 export const LEAST_BYTES_PER_SECOND = 16 * 1024;
 const REFUSED_MS = 1_000;
 const MAX_REFUSED = 100;
+/** How long a connection without a key is left alone if there are too many. */
+const STRANGER_MS = 1_000;
+const MIN_HANDSHAKES = 100;
 /** How many pipelined requests may be queued, and how many bytes of their responses are exempt from the minimum rate. */
 const MAX_QUEUED = 100;
 const FREE_QUEUED_BYTES = 64 * 1024;
@@ -20,6 +23,8 @@ const FREE_QUEUED_BYTES = 64 * 1024;
 interface Users {
   /** Whether the system can identify the user of a connection. */
   tellsUsers: boolean;
+  /** Whether a request can make its connection one that is admitted. */
+  vouches: boolean;
   ask(socket: Socket): boolean | Promise<boolean>;
 }
 
@@ -37,8 +42,8 @@ interface Client {
 }
 
 /**
- * Limits the connections of clients, reserves half of them for our own user, and closes those that send or read too slowly. Idle
- * connections, such as those of event streams, may stay open.
+ * Limits the connections of clients, reserves half of them for our own user and for those with keys, and closes those that send
+ * or read too slowly. Idle connections, such as those of event streams, may stay open.
  */
 export class ClientConnections {
   private readonly limits: ConnectionLimits;
@@ -47,8 +52,8 @@ export class ClientConnections {
   private readonly clients = new Map<Socket, Client>();
   private readonly timer: NodeJS.Timeout;
   private readonly users: Users;
-  /** Connections that may belong to other users. */
-  private readonly strangers = new Set<Socket>();
+  /** Connections that may belong to other users, oldest first, and since when. */
+  private readonly strangers = new Map<Socket, number>();
   private readonly maxStrangers: number;
   private turnedAway = 0;
 
@@ -74,14 +79,14 @@ export class ClientConnections {
       for (const listener of listeners) listener.call(server, socket);
     };
     server.on(event, (socket: Socket) => {
-      if (this.strangers.size >= this.maxStrangers) {
+      if (this.strangers.size >= this.maxStrangers && !this.makeRoom()) {
         void this.acceptOwn(socket, accept);
       } else if (this.add(socket)) {
-        this.strangers.add(socket);
+        this.strangers.set(socket, performance.now());
         accept(socket);
       }
     });
-    if (isEncrypted) new Handshakes(server, this.maxStrangers, (socket) => users.ask(socket));
+    if (isEncrypted) new Handshakes(server, Math.max(this.maxStrangers, MIN_HANDSHAKES));
     this.timer = setInterval(() => this.checkAll(), limits.slowClientMs).unref();
   }
 
@@ -123,15 +128,27 @@ export class ClientConnections {
     if (socket.destroyed) return;
     if (!isOwn) {
       const { maxConnections } = this.limits;
+      const who = this.users.vouches ? 'Clients that have not sent a key' : 'Other users';
       this.turnAway(
         socket,
-        `Other users have ${this.maxStrangers} connections, and may have no more (half of the setting maxConnections, ${maxConnections}).`,
+        `${who} have ${this.maxStrangers} connections, and may have no more (half of the setting maxConnections, ${maxConnections}).`,
       );
       return;
     }
     if (!this.add(socket)) return;
     socket.off('error', ignore);
     accept(socket);
+  }
+
+  /** A client with a key is no stranger after its first request, so that old strangers have none. */
+  private makeRoom(): boolean {
+    const [oldest] = this.strangers;
+    if (!this.users.vouches || oldest === undefined) return false;
+    const [socket, since] = oldest;
+    if (performance.now() - since < STRANGER_MS) return false;
+    this.forget(socket);
+    socket.destroy();
+    return true;
   }
 
   private add(socket: Socket): boolean {
@@ -142,11 +159,13 @@ export class ClientConnections {
     }
     const client = { response: undefined, read: undefined, unread: undefined, queued: undefined };
     this.clients.set(socket, client);
-    socket.once('close', () => {
-      this.clients.delete(socket);
-      this.strangers.delete(socket);
-    });
+    socket.once('close', () => this.forget(socket));
     return true;
+  }
+
+  private forget(socket: Socket): void {
+    this.clients.delete(socket);
+    this.strangers.delete(socket);
   }
 
   private turnAway(socket: Socket, why: string): void {

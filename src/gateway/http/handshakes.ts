@@ -3,50 +3,35 @@ import type { Socket } from 'node:net';
 import { SwitchboardError } from '../../errors.ts';
 import { wholeResponse } from './whole-response.ts';
 
-const MAX_LATER = 100;
+const MAX_CLOSING = 100;
+
 /**
- * Connections that have not completed the TLS handshake. They are limited apart from those of clients, so that strangers who
- * never complete it cannot take all places. The server's `handshakeTimeout` limits their time.
+ * Connections that have not completed the TLS handshake. They are limited apart from those of clients: over the limit, the oldest
+ * gives way, so that strangers who never complete it keep nobody out. The server's `handshakeTimeout` limits their time.
  */
 export class Handshakes {
   private readonly max: number;
   private readonly open = new Map<string, Socket>();
 
-  constructor(server: Server, max: number, isOwn: (socket: Socket) => boolean | Promise<boolean>) {
+  constructor(server: Server, max: number) {
     this.max = max;
-    server.maxConnections += max + MAX_LATER;
-    const listeners = server.listeners('connection');
-    server.removeAllListeners('connection');
-    const accept = (socket: Socket) => {
-      this.add(socket);
-      for (const listener of listeners) listener.call(server, socket);
-    };
-    server.on('connection', (socket: Socket) => {
-      socket.on('error', () => {});
-      if (this.open.size < this.max) accept(socket);
-      else void this.acceptOwn(socket, isOwn, accept);
-    });
+    server.maxConnections += max + MAX_CLOSING;
+    server.prependListener('connection', (socket: Socket) => this.add(socket));
     server.on('secureConnection', (socket: Socket) => this.open.delete(keyOf(socket)));
     server.on('tlsClientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
       if (code === 'ERR_SSL_HTTP_REQUEST') this.open.get(keyOf(socket))?.end(wholeResponse(withoutTls()));
     });
   }
 
-  private async acceptOwn(
-    socket: Socket,
-    isOwn: (socket: Socket) => boolean | Promise<boolean>,
-    accept: (socket: Socket) => void,
-  ): Promise<void> {
-    const isAccepted = await isOwn(socket);
-    if (socket.destroyed) return;
-    // Nothing can be explained before the handshake.
-    if (isAccepted) accept(socket);
-    else socket.destroy();
-  }
-
   private add(socket: Socket): void {
+    if (this.open.size >= this.max) {
+      const [key, oldest] = this.open.entries().next().value!;
+      this.open.delete(key);
+      oldest.destroy();
+    }
     const key = keyOf(socket);
     this.open.set(key, socket);
+    socket.on('error', () => {});
     socket.once('close', () => {
       if (this.open.get(key) === socket) this.open.delete(key);
     });
