@@ -5,6 +5,22 @@ import short, { longRuns } from './vitest.config.ts';
 const { projects: _, ...settings } = short.test!;
 const exclude = ['**/node_modules/**'];
 
+/** What every client does. */
+const core = ['tools', 'resources', 'subscriptions', 'list-changes', 'everything'].map(
+  (name) => `test/e2e/${name}.test.ts`,
+);
+const more = [
+  ...['questions', 'groups', 'groups-balance', 'tasks', 'naming', 'queue', 'http-sessions'].map(
+    (name) => `test/e2e/${name}.test.ts`,
+  ),
+  ...['rounds', 'held-calls', 'listen'].map((name) => `test/eras/${name}.test.ts`),
+];
+
+/** The same tests with authentication, and clients with a key of this role. */
+function withKey(role: string, include: string[]) {
+  return { extends: true as const, test: { name: role, include, exclude, env: { TEST_ROLE: role } } };
+}
+
 export default defineConfig({
   test: {
     ...settings,
@@ -21,6 +37,8 @@ export default defineConfig({
           env: { TEST_DATABASE: 'embedded' },
         },
       },
+      withKey('caller', [...core, ...more]),
+      ...['operator', 'owner', 'admin'].map((role) => withKey(role, core)),
     ],
   },
 });

@@ -104,9 +104,9 @@ export async function startSwitchboard(
   };
   let keyAdder: HttpProxy | undefined;
   const end = async () => {
-    await keyAdder?.[Symbol.asyncDispose]();
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
     await exited;
+    await keyAdder?.[Symbol.asyncDispose]();
     // In case it was killed.
     await endPostgresIn(home);
     await database.fresh?.[Symbol.asyncDispose]();
