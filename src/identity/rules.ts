@@ -64,7 +64,7 @@ export function ruleText({ effect, subject, kind, server, name, readOnly, destru
 const subjectRank = { everyone: 0, role: 1, group: 2, principal: 3 };
 
 /** Compared from the first number on. */
-export function specificity({ subject, name, server, readOnly, destructive, kind, project }: Rule): number[] {
+function specificity({ subject, name, server, readOnly, destructive, kind, project }: Rule): number[] {
   const conditions = Number(readOnly !== undefined) + Number(destructive !== undefined);
   return [
     subjectRank[subject.kind],
