@@ -73,7 +73,17 @@ const rules: Rule[] = [
   ),
   only(
     'projects',
-    ['gateway', 'upstreams', 'catalog', 'config', 'errors', 'hosting', 'channels (types)', 'store (types)'],
+    [
+      'gateway',
+      'identity',
+      'upstreams',
+      'catalog',
+      'config',
+      'errors',
+      'hosting',
+      'channels (types)',
+      'store (types)',
+    ],
     'stored configuration made live; who asks for it, and who shows it, is for others',
   ),
   only(

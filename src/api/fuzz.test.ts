@@ -61,7 +61,7 @@ const shapes: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
   grantRole: { principal: mostly('github'), project: mostly('default', null), role: mostly('viewer') },
   createRule: {
     effect: mostly('deny', 'allow'),
-    subject: mostly('everyone', { role: 'viewer' }, { principal: 'github' }, { group: 'kit' }),
+    subject: mostly<unknown>('everyone', { role: 'viewer' }, { principal: 'github' }, { group: 'kit' }),
     kind: mostly('tool', null),
     server: mostly('github', '*'),
     name: mostly('*', 'delete_*'),

@@ -29,7 +29,7 @@ export interface Services {
   status(): StatusView;
 }
 
-export interface IdentityServices {
+interface IdentityServices {
   control: AccessControl;
   policy: Policy;
   limiter: Limiter;

@@ -116,11 +116,15 @@ export class McpClient implements Receiver {
   log(): void {}
 }
 
+const RESPONSE = ' Response: ';
+
 /** An error that Switchboard sent as the body of an HTTP error, which is quoted. */
 function quotedError(error: SwitchboardError): Error {
-  const [, body = ''] = / Response: (\{.*\})$/s.exec(error.message) ?? [];
+  const at = error.message.indexOf(RESPONSE);
   try {
-    const { error: rpc } = JSON.parse(body) as { error?: RpcError };
+    const { error: rpc } = JSON.parse(at === -1 ? '' : error.message.slice(at + RESPONSE.length)) as {
+      error?: RpcError;
+    };
     if (typeof rpc?.message === 'string') return new RpcFailure(rpc);
   } catch {
     // It is of another program.

@@ -245,7 +245,7 @@ export class Scope {
   }
 }
 
-export function visibleServers({ servers, showsServer }: ScopedProject): Server[] {
+function visibleServers({ servers, showsServer }: ScopedProject): Server[] {
   return showsServer === undefined ? servers.all() : servers.all().filter(showsServer);
 }
 

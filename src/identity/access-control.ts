@@ -54,11 +54,11 @@ export class AccessControl {
   }
 }
 
-export function subjectOf({ kind, servers: [server], name }: Item): string {
+function subjectOf({ kind, servers: [server], name }: Item): string {
   return `${kind} ${name} of ${server}`;
 }
 
-export function denied(rule: Rule, { kind, name }: Item): SwitchboardError {
+function denied(rule: Rule, { kind, name }: Item): SwitchboardError {
   return new SwitchboardError(
     'forbidden',
     `The ${kind} ${name} is denied by the rule "${ruleText(rule)}" (${rule.id}).`,

@@ -67,7 +67,14 @@ function tellsOfProxy(header: string): boolean {
 function hopsOf(list: string | string[] | undefined, forwarded: string | undefined): string[] {
   if (list !== undefined) return lastHops(String(list));
   if (forwarded === undefined) return [];
-  return lastHops(forwarded).map((hop) => /(?:^|;)\s*for="?([^";]*)"?/i.exec(hop)?.[1] ?? '');
+  return lastHops(forwarded).map(addressIn);
+}
+
+/** The `for` of an element of `Forwarded`. */
+function addressIn(element: string): string {
+  const pairs = element.split(';').map((pair) => pair.trim());
+  const given = pairs.find((pair) => pair.toLowerCase().startsWith('for='))?.slice('for='.length) ?? '';
+  return given.startsWith('"') && given.endsWith('"') ? given.slice(1, -1) : given;
 }
 
 /** Does not split all of a long header. */
@@ -90,7 +97,7 @@ function plainAddress(text: string | undefined): string | undefined {
   const family = isIP(unmapped);
   if (family === 4) return unmapped;
   if (family === 0) return undefined;
-  const { address } = new SocketAddress({ address: bare.replace(/%.*$/, ''), family: 'ipv6' });
+  const { address } = new SocketAddress({ address: bare.split('%', 1)[0]!, family: 'ipv6' });
   return withoutMapping(address);
 }
 

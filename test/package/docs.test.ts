@@ -77,7 +77,8 @@ describe('the table of roles in docs/access.md', () => {
       const own = Object.values(actions).filter((action) => action.role === role);
       return `| \`${role}\` | ${own.map(({ meaning }) => meaning).join('; ')} |`;
     });
-    const [, table] = /<!-- roles: .* -->\n([^]*)\n<!-- end of roles -->/.exec(read('docs/access.md')) ?? [];
+    const [, table] =
+      /<!-- roles: .* -->\n([\s\S]*)\n<!-- end of roles -->/.exec(read('docs/access.md')) ?? [];
     expect(table?.split('\n').slice(2)).toEqual(rows);
   });
 });
