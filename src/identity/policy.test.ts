@@ -230,6 +230,20 @@ describe('a credential', () => {
     expect(policy.authenticate(one.text)).toBe('unknown');
   });
 
+  it('that is replaced ends, and its principal goes on', () => {
+    const { policy, taken } = observed();
+    const state = { ...nothing, principals: [person('a'), person('b')] };
+    policy.apply({ ...state, secrets: [secretOf(one, 'a'), secretOf(newKey(), 'b')] });
+    policy.apply({ ...state, secrets: [secretOf(one, 'a', NOW + HOUR_MS), secretOf(other, 'a')] });
+    expect(taken()).toEqual(['applied', 'key ended b', 'applied']);
+    policy.apply({ ...state, secrets: [secretOf(other, 'a')] });
+    expect(taken()).toEqual(['key ended a', 'applied']);
+    expect(policy.get('a')!.isEnded).toBe(false);
+    // With its principal, nobody is left to go on.
+    policy.apply({ ...nothing, principals: [person('b')] });
+    expect(taken()).toEqual(['ended a', 'applied']);
+  });
+
   it('expires with its principal, before and after a start', () => {
     for (const expiresAt of [NOW - 1, NOW, NOW + HOUR_MS]) {
       const { policy } = observed();
