@@ -115,6 +115,20 @@ describe('with authentication', () => {
     expect((await scene.initialize(bearer(again.key))).status).toBe(200);
   });
 
+  it('the end of a key ends its streams, while sessions go on with another key', async () => {
+    const { id, key } = await scene.newKey();
+    const session = await scene.session(key);
+    const stream = await session.listen();
+    const listening = await scene.modern(key).listen({ toolsListChanged: true });
+    const rotated = await scene.done<{ key: string }>(`POST /keys/${id}/rotate`, { overlap_ms: 300 });
+    // The overlap is over when they end.
+    await Promise.all([stream.ended, listening.stream.ended]);
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    expect((await session.post(ping)).status).toBe(401);
+    expect((await session.post(ping, bearer(rotated.key))).status).toBe(200);
+    expect((await scene.initialize(bearer(key))).text).toContain('expired');
+  });
+
   it.each(['x-forwarded-for', 'forwarded', 'x-real-ip', 'via', 'x-forwarded-host'])(
     'the token of this machine does not work through a proxy (%s), and the attempt is audited',
     async (header) => {
