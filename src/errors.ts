@@ -50,7 +50,7 @@ export const errorTable = {
   unauthorized: client(
     401,
     -32600,
-    'The request is not from a process of the user that runs Switchboard, and has no valid token; see [who is let in](operations.md#who-is-let-in).',
+    'With authentication, the request has no valid key; without, it is not from a process of the user that runs Switchboard, and has no valid token. See [access](access.md) and [who is let in](operations.md#who-is-let-in).',
   ),
   forbidden: client(
     403,

@@ -18,8 +18,6 @@ export class Principal {
   expiresAt: number;
   /** Set when it was revoked, removed or has expired. Nothing of it may go on then. */
   isEnded = false;
-  /** When it last sent a request. */
-  usedAt = 0;
 
   constructor(
     kind: Principal['kind'],
