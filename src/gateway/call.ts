@@ -73,6 +73,10 @@ function forward(scope: Scope, incoming: Incoming, target: Target, services: Cal
   );
 }
 
+function toolOf({ message, own }: RoutedRequest): string | undefined {
+  return message.method === 'tools/call' ? own : undefined;
+}
+
 export function deliver(
   incoming: Incoming,
   services: CallServices,
@@ -80,7 +84,7 @@ export function deliver(
   request: RoutedRequest,
 ): void {
   const { group } = context;
-  const ticket = services.limiter.beginCall(incoming.caller.principal, group, request.own);
+  const ticket = services.limiter.beginCall(incoming.caller.principal, group, toolOf(request));
   const clientCall = new ClientCall(incoming, services, context, request, ticket);
   if (incoming.caller.begin(clientCall)) clientCall.deliver(new Delivery(group, request, clientCall));
   else {

@@ -23,6 +23,8 @@ export function enter(
   const scope = chooseScope(visible, own ?? visible.all, projects, message, (project) =>
     access.reportHidden(sender, project),
   );
-  limiter.countRequest(principal, scope.project?.id, isCall(message.method));
+  // What goes to a server is counted again when the server is known.
+  const goesOn = isCall(message.method) || message.method.startsWith('tasks/');
+  limiter.countRequest(principal, scope.project?.id, goesOn);
   return scope;
 }

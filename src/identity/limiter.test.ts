@@ -195,6 +195,9 @@ describe('a limit of concurrent calls', () => {
   it('is for the calls that it names, and gives others no ticket', () => {
     const { limiter } = limiterWith(limit({ concurrent: 1, server: 'github' }));
     expect(limiter.beginCall(ann, target('files'), 'list')).toBeUndefined();
+    const ofTools = limiterWith(limit({ concurrent: 1, tool: '*' })).limiter;
+    expect(ofTools.beginCall(ann, target('github'), undefined)).toBeUndefined();
+    expect(ofTools.beginCall(ann, target('github'), 'list')).toBeDefined();
     expect(limiter.beginCall(ann, target('github'), 'list')).toBeDefined();
     expect(wait(() => limiter.beginCall(ann, target('pool', 'p', ['files', 'github']), 'list'))).toBe(1_000);
     expect(new Limiter().beginCall(ann, target('github'), 'list')).toBeUndefined();

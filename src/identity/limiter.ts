@@ -51,8 +51,8 @@ export class Limiter {
     count(counted, principal, this.now());
   }
 
-  /** Throws over a limit. Undefined if no limit of concurrent calls applies. */
-  beginCall(principal: Principal, target: Target, tool: string): Ticket | undefined {
+  /** Throws over a limit. Undefined if no limit of concurrent calls applies. `tool`: undefined for other requests. */
+  beginCall(principal: Principal, target: Target, tool: string | undefined): Ticket | undefined {
     if (this.limits.length === 0) return undefined;
     const applicable = this.of(principal).filter((limit) => limit.isAbout(target, tool));
     const concurrent = applicable.filter((limit) => limit.concurrent !== undefined);
@@ -152,9 +152,10 @@ class ActiveLimit {
     return server === undefined && tool === undefined && (own === undefined || own === project);
   }
 
-  isAbout({ name, members, project }: Target, tool: string): boolean {
+  isAbout({ name, members, project }: Target, tool: string | undefined): boolean {
     if (this.limit.project !== undefined && this.limit.project !== project.id) return false;
-    return this.isTool(tool) && (this.isServer(name) || members.some((member) => this.isServer(member.name)));
+    const isOfTool = tool === undefined ? this.limit.tool === undefined : this.isTool(tool);
+    return isOfTool && (this.isServer(name) || members.some((member) => this.isServer(member.name)));
   }
 
   checkConcurrent(principal: Principal, now: number): void {
