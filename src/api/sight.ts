@@ -66,13 +66,13 @@ export class Sight {
   /** Without what rules hide. */
   private visibleOffer(name: string): Partial<ServerView> {
     const isVisible = this.principal.permissions.visibleIn(this.project.id);
+    if (isVisible === undefined) return {};
     const server = this.project.servers.get(name);
     const group = server && this.project.servers.group(server.group);
-    const offer = server?.offer;
-    if (isVisible === undefined || group === undefined || offer === undefined) return {};
-    const hidden = hiddenItems(group, isVisible);
+    const hidden = group && hiddenItems(group, isVisible);
+    // Null for a server that is being stopped.
     const count = (list: Exclude<ListName, 'templates'>) =>
-      offer[list].filter((item) => !isHidden(hidden, list, item)).length;
+      (hidden && server?.offer?.[list].filter((item) => !isHidden(hidden, list, item)).length) ?? null;
     return {
       ...{ tool_count: count('tools'), resource_count: count('resources'), prompt_count: count('prompts') },
       warning: null,
