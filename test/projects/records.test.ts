@@ -87,6 +87,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
       run_id: null,
       message_id: null,
       step: null,
+      principal: { id: 'local', name: 'local user' },
       client: 'raw 1',
       method: 'tools/call',
       server: 'far',

@@ -111,7 +111,8 @@ async function apiAnswers(
         .replace('{project}', project.name)
         .replace(/{(name|id)}/, encodeURIComponent(name))
         // There are no runs here.
-        .replace('{run}', randomUUID());
+        .replace('{run}', randomUUID())
+        .replace('{key}', 'reader');
       expect(filled).not.toContain('{');
       answers[filled] = (await site.ask(`GET ${filled}`)).text;
     }
@@ -129,6 +130,7 @@ describe.each(databases)('a secret (%s database)', (kind) => {
       output?.on('data', (chunk: Buffer) => printed.push(chunk.toString()));
     }
     const project = await site.createProject('vault', { record_payloads: true });
+    await site.done('POST /keys', { name: 'reader', project: 'vault', role: 'viewer' });
     const events = new EventStream(
       await openExchange(`${site.baseUrl}/api/v1/projects/vault/events`, { method: 'GET' }),
     );
