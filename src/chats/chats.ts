@@ -198,7 +198,10 @@ export class Chats {
       onWarning: this.warningOf(project),
       onEvent(event) {
         if (event.type === 'message') record.message(event.message, event.step);
-        if (event.type === 'tool_end' && event.call.server === undefined) record.unknownTool(event.call);
+        if (event.type === 'tool_end' && event.call.server === undefined) {
+          toolbox.missed(event.call.name);
+          record.unknownTool(event.call);
+        }
         onEvent(event);
       },
     });

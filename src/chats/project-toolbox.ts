@@ -91,6 +91,15 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
     );
   }
 
+  /** The agent asked for a tool that it does not have. If rules hide it, that is a denial. */
+  missed(name: string): void {
+    try {
+      this.authorized(name);
+    } catch (error) {
+      if (!(error instanceof SwitchboardError)) throw error;
+    }
+  }
+
   /** Releases only the instances of this agent; shared servers keep running. */
   async stop(): Promise<void> {
     for (const server of this.project.servers.each()) server.release(this.client);
