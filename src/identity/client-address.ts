@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
+import { BlockList, isIP, isIPv6, type Socket, SocketAddress } from 'node:net';
 
 /** Longer chains are not followed. */
 const MAX_HOPS = 32;
@@ -41,6 +41,12 @@ export class TrustedProxies {
       if (!this.has(address)) return client;
     }
     return client;
+  }
+
+  /** Whether the connection comes from a trusted proxy, so that each request may be of another client. */
+  trusts({ remoteAddress }: Socket): boolean {
+    const peer = this.isEmpty ? undefined : plainAddress(remoteAddress);
+    return peer !== undefined && this.has(peer);
   }
 
   private has(address: string): boolean {

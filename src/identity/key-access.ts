@@ -17,10 +17,13 @@ export interface RefusedCredential {
 }
 
 interface Verified {
-  readonly bearer: string;
+  /** The whole header. */
+  readonly authorization: string;
   readonly epoch: number;
   readonly sender: Sender;
   readonly secret: string;
+  /** Whether the next request may be of a client at another address. */
+  readonly isProxied: boolean;
 }
 
 interface KeyAccessOptions {
@@ -47,18 +50,17 @@ export class KeyAccess implements Access {
 
   identify(request: IncomingMessage): Sender {
     const { policy, proxies } = this.options;
-    const bearer = bearerOf(request);
+    const { authorization } = request.headers;
     const known = this.verified.get(request.socket);
     const isKnown =
       known !== undefined &&
-      bearer !== undefined &&
+      authorization !== undefined &&
       known.epoch === policy.epoch &&
-      isSameText(known.bearer, bearer);
+      isSameText(known.authorization, authorization);
     if (request.url?.includes(KEY_PREFIX)) throw this.refuse(request, 'in the URL', keyIn(request.url));
-    if (!isKnown) return this.verify(request, bearer);
+    if (!isKnown) return this.verify(request, bearerOf(request));
     policy.used(known.secret, Date.now());
-    const address = proxies.clientOf(request);
-    return address === known.sender.address ? known.sender : { ...known.sender, address };
+    return known.isProxied ? { ...known.sender, address: proxies.clientOf(request) } : known.sender;
   }
 
   /** Of own processes, when most connections are taken. */
@@ -78,7 +80,9 @@ export class KeyAccess implements Access {
     const sender = { principal: found.principal, address: proxies.clientOf(request) };
     const { secretId: secret } = found;
     policy.used(secret, Date.now());
-    this.verified.set(request.socket, { bearer, epoch: policy.epoch, sender, secret });
+    const isProxied = proxies.trusts(request.socket);
+    const { authorization = '' } = request.headers;
+    this.verified.set(request.socket, { authorization, epoch: policy.epoch, sender, secret, isProxied });
     return sender;
   }
 
