@@ -4,7 +4,7 @@ import { type ChatMessage, chatMessage } from './chat-messages.ts';
 import { readToolBody } from './http/body.ts';
 import { pageLimit } from './times.ts';
 
-const DEFAULT_SECRET = 'ANTHROPIC_API_KEY';
+export const DEFAULT_SECRET = 'ANTHROPIC_API_KEY';
 
 const longText = z.string({ error: 'must be a string' });
 
@@ -21,7 +21,9 @@ export const newChat = fields({
     .describe('The tools that the model may use, by listed name or by pattern with `*`; all by default'),
   max_steps: integer(1, 1_000).optional().describe('The maximum number of turns of the model; 50 by default'),
   max_tokens: integer(1, 1_000_000).optional().describe('The maximum tokens per turn; 16000 by default'),
-  api_key_secret: secretName.optional().describe(`The secret with the API key; default: ${DEFAULT_SECRET}`),
+  api_key_secret: secretName
+    .optional()
+    .describe(`The secret with the API key; default: ${DEFAULT_SECRET}. Only operators may name another`),
   stream: flag
     .optional()
     .describe(

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { AgentEvent } from '../agent/events.ts';
 import { ChatFailure, type ChatRun } from '../chats/chats.ts';
 import { SwitchboardError } from '../errors.ts';
-import { newChat, readChat } from './chat-input.ts';
+import { DEFAULT_SECRET, newChat, readChat } from './chat-input.ts';
 import { agentMessages, chatEventOf, chatViewOf, messageViewOf } from './chat-view.ts';
 import { type ChatView, chatView } from './chat-views.ts';
 import { EventStream, eventBytes } from './http/event-stream.ts';
@@ -24,6 +24,10 @@ export const chatRoutes: Route[] = [
     answers: { 200: chatView },
     async handle({ services, sender, project, body: { chat, isStream }, signal }) {
       const { chats } = needDatabase(services);
+      const { apiKeySecret: secret } = chat;
+      // It is sent to the API of the model.
+      if (secret !== DEFAULT_SECRET)
+        services.identity.control.authorize(sender, 'secrets', project, `secret ${secret}`);
       const guards = { ...services.identity, scopes: services.projects };
       const messages = agentMessages(chat.messages);
       const run = await chats.begin(project, sender, guards, { ...chat, messages });

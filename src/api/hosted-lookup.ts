@@ -4,7 +4,7 @@ import type { RegisteredServer } from '../projects/hosting/registered.ts';
 import { hide } from './http/authorization.ts';
 import type { Asking } from './http/route.ts';
 import { needDatabase, type Services } from './services.ts';
-import { Sight } from './sight.ts';
+import { denyServer, Sight } from './sight.ts';
 
 export interface FoundHosted {
   hosting: Hosting;
@@ -33,7 +33,8 @@ export function findHosted(asking: Asking, idOrName: string): FoundHosted {
     const [hidden] = findAll(services, idOrName);
     if (hidden === undefined) throw noHosted(idOrName);
     const { control } = services.identity;
-    return hide(() => control.authorize(sender, 'see', hidden.project, idOrName), noHosted(idOrName));
+    const error = noHosted(idOrName);
+    return hide(() => denyServer(control, sender, hidden.project, hidden.row, () => error), error);
   }
   if (others.length === 0) {
     authorize(registered.project, registered.row.name);

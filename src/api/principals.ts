@@ -20,18 +20,16 @@ export async function findKey(asking: Asking, given: string): Promise<KeyRow> {
   return key;
 }
 
-/** Finds whom roles, rules and limits can be for: also keys of elsewhere that have a role in a project of the sender. */
+/** Finds whom roles, rules and limits can be for: also keys of elsewhere that see a project whose access the sender manages. */
 export async function findPrincipal({ services, sender }: Asking, given: string): Promise<KeyRow> {
-  const { access } = needDatabase(services).store;
   const { permissions, id: ownId } = sender.principal;
-  const [keys, grants] = await Promise.all([access.listKeys(), access.listGrants()]);
-  const known = new Set(
-    grants
-      .filter(({ project_id }) => manages(permissions, project_id))
-      .map(({ principal_id }) => principal_id),
-  );
+  const { policy } = services.identity;
+  const managed = services.projects.list().filter(({ id }) => manages(permissions, id));
+  const entersManaged = (id: string) =>
+    managed.some((project) => policy.get(id)?.permissions.may('see', project.id));
+  const keys = await needDatabase(services).store.access.listKeys();
   const visible = keys.filter(
-    ({ id, project_id }) => id === ownId || known.has(id) || manages(permissions, project_id),
+    ({ id, project_id }) => id === ownId || manages(permissions, project_id) || entersManaged(id),
   );
   const key = theOnly(services, matching(services, visible, given), given);
   if (key !== undefined) return key;

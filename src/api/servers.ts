@@ -7,6 +7,7 @@ import type { LiveProject } from '../projects/live-project.ts';
 import type { ServerRow } from '../store/servers.ts';
 import { Server, type ServerEvents } from '../upstreams/server.ts';
 import { hostedEvent } from './hosted-views.ts';
+import { hide } from './http/authorization.ts';
 import { eventBytes } from './http/event-stream.ts';
 import { created, current, noContent, ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
@@ -21,7 +22,7 @@ import {
 } from './server-input.ts';
 import { serverViewOf } from './server-view.ts';
 import { applyChange, changeCurrent, needDatabase, type Services } from './services.ts';
-import { Sight } from './sight.ts';
+import { denyServer, Sight } from './sight.ts';
 import {
   type ServerTest,
   type ServerView,
@@ -67,9 +68,12 @@ export const serverRoutes: Route[] = [
     handle({ services, sender, project, params }) {
       const sight = new Sight(services.projects, project, sender.principal);
       const listed = project.listed.find(({ name }) => name === params.name);
-      const view = listed && sight.viewOf(serverViewOf(project, listed));
-      if (view === undefined) throw noServer(project, params.name);
-      return current(view);
+      const error = noServer(project, params.name);
+      if (listed === undefined) throw error;
+      const view = sight.viewOf(serverViewOf(project, listed));
+      if (view !== undefined) return current(view);
+      const { control } = services.identity;
+      return hide(() => denyServer(control, sender, project, listed.config, () => error), error);
     },
   }),
   route('PATCH', '/projects/:project/servers/:name', {

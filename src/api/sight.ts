@@ -1,7 +1,9 @@
 import type { ListName } from '../catalog/contribution.ts';
+import type { SwitchboardError } from '../errors.ts';
 import { hiddenItems, isHidden } from '../gateway/items.ts';
 import type { Scope } from '../gateway/scope.ts';
-import type { Principal } from '../identity/principal.ts';
+import type { AccessControl } from '../identity/access-control.ts';
+import type { Principal, Sender } from '../identity/principal.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import type { Projects } from '../projects/projects.ts';
 import { serverViewsOf } from './server-view.ts';
@@ -10,6 +12,18 @@ import type { ServerEvent, ServerView } from './views.ts';
 interface NamedServer {
   name: string;
   group?: string | null | undefined;
+}
+
+/** Throws with the denial that is recorded when somebody asks for a server that rules hide, or for one of a hidden project. */
+export function denyServer(
+  control: AccessControl,
+  sender: Sender,
+  project: LiveProject,
+  { name, group }: NamedServer,
+  unknown: () => SwitchboardError,
+): void {
+  const item = { kind: 'tool' as const, servers: [group ?? name, name], name: '*', hints: [] };
+  control.authorizeItem(sender, project, item, unknown);
 }
 
 /** What a principal sees of a project through the API. From those who do not operate it, rules hide the same as in MCP. */

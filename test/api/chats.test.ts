@@ -52,6 +52,17 @@ describe('the tools of a chat', () => {
     expect(offered).not.toContain('delete_repo');
   });
 
+  it('are paid with the usual secret, unless an operator names another', async () => {
+    await scene.done('PUT /projects/default/secrets/OTHER', { value: API_KEY });
+    firstTurn = () => says('Well.');
+    for (const secret of ['OTHER', 'NEVER']) {
+      const body = { input: 'Hi!', api_key_secret: secret };
+      const answer = await scene.ask('POST /projects/default/chat', body, caller.key);
+      expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('operator')]);
+    }
+    await chat(await scene.newKey({ role: 'operator' }), { api_key_secret: 'OTHER' });
+  });
+
   it('are decided again for each call, and each denial is in the audit log', async () => {
     firstTurn = () => calls({ name: 'delete_repo' });
     const { tool_calls } = await chat(caller);

@@ -89,6 +89,14 @@ describe('an owner', () => {
     expect(await asOwner(`DELETE /grants/${above}`)).toMatchObject(forbidden);
   });
 
+  it('may name keys of elsewhere that have a role in the project', async () => {
+    const { id } = await scene.newKey({ project: undefined });
+    const about = { effect: 'deny', project: 'default', subject: { principal: id } };
+    expect(await asOwner('POST /rules', about)).toMatchObject({ status: 201 });
+    expect((await asOwner(`GET /can?project=default&principal=${id}`)).text).toContain('"role":"caller"');
+    expect(await asOwner(`GET /keys/${id}`)).toMatchObject(missing);
+  });
+
   it('does not know what belongs elsewhere', async () => {
     const key = await scene.newKey({ project: 'web' });
     const { id: rule } = await scene.done<{ id: string }>('POST /rules', { effect: 'deny', project: 'web' });

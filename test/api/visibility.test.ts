@@ -223,5 +223,6 @@ describe('a call to a hosted server', () => {
     const hidden = await call(named('touch'), caller);
     const never = await scene.ask('POST /mcp/servers/never/call', named('touch'), caller.key);
     expect([hidden.status, hidden.text]).toEqual([404, never.text.replaceAll('never', id)]);
+    await scene.audited(`principal=${caller.id}`, ({ subject }) => subject === 'tool * of boxed');
   });
 });
