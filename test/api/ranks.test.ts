@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { GrantView, KeyView, WhoamiView } from '../../src/api/access-views.ts';
 import { AccessScene, bearer } from '../access/scene.ts';
+import { administer } from '../helpers/database.ts';
 import { exchange } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 
@@ -178,7 +179,7 @@ describe('whoever sends a request', () => {
     }
   });
 
-  it('sees when its key was used', async () => {
+  it('is found by the public part of its key', async () => {
     const { keys } = await scene.done<{ keys: KeyView[] }>('GET /keys?project=default');
     expect(keys.find(({ id }) => id === key.id)?.secrets.map(({ id }) => id)).toEqual([key.key.slice(4, 16)]);
   });
@@ -194,4 +195,31 @@ it('over a limit, the API says when to try again', async () => {
   expect(text).toContain('too_many_requests');
   // A project that does not exist for it is counted no other way.
   expect((await scene.ask('GET /projects/web/servers', undefined, key)).status).toBe(429);
+});
+
+it('there is a limit to the number of rules and limits', async () => {
+  const database = new URL(scene.switchboard.databaseUrl!).pathname.slice(1);
+  const { id } = await scene.newKey({ role: 'viewer' });
+  await administer(
+    `INSERT INTO kb.rules (id, effect, subject_kind, subject_principal)
+       SELECT 'r' || n, 'deny', 'principal', '${id}' FROM generate_series(1, 10000) AS n;
+     INSERT INTO kb.limits (id, principal_id, per_minute)
+       SELECT 'l' || n, '${id}', 9 FROM generate_series(1, 10000) AS n`,
+    database,
+  );
+  for (const [what, body] of [
+    ['rules', { effect: 'deny', subject: { principal: id } }],
+    ['limits', { principal: id, per_minute: 1 }],
+  ] as const) {
+    const answer = await scene.ask(`POST /${what}`, body);
+    expect([answer.status, answer.text]).toEqual([
+      409,
+      expect.stringContaining(`${what}, which is the limit`),
+    ]);
+  }
+  // They end with the key.
+  await scene.done(`DELETE /keys/${id}`);
+  await scene.done(
+    `DELETE /rules/${(await scene.done<{ id: string }>('POST /rules', { effect: 'deny' })).id}`,
+  );
 });
