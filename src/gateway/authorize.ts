@@ -1,10 +1,13 @@
+import { SwitchboardError } from '../errors.ts';
 import type { AccessControl } from '../identity/access-control.ts';
+import type { Permissions } from '../identity/permissions.ts';
 import type { Item } from '../identity/rules.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Incoming } from './caller.ts';
-import { itemOf } from './items.ts';
+import { itemOf, serversOf } from './items.ts';
 import { resolve, type Target } from './resolve.ts';
+import type { InFlight } from './responder.ts';
 import type { Scope } from './scope.ts';
 
 export interface Authorizer {
@@ -47,11 +50,33 @@ export function authorizeResource(scope: Scope, incoming: Incoming, uri: string,
   authorize(scope, incoming, { route, kind: 'resources', edits: [] }, group, services);
 }
 
-/** Throws if the caller may call nothing of the group, for requests about what an earlier call began. */
-export function authorizeGroup({ caller, address }: Incoming, group: Group, { access }: Authorizer): void {
+/** Throws if the caller may call nothing of the group or does not see it, for requests about what an earlier call began. */
+export function authorizeGroup(
+  { caller, address }: Incoming,
+  group: Group,
+  { access }: Authorizer,
+  unknown: () => SwitchboardError,
+): void {
   const { principal } = caller;
   if (principal.permissions.isUnrestricted) return;
   access.authorize({ principal, address }, 'call', group.project, group.name);
+  const rules = principal.permissions.rulesIn(group.project.id);
+  if (rules?.showsServer(serversOf(group)) === false) throw unknown();
+}
+
+/** Throws if the caller may call nothing at all, so that errors tell it nothing of servers. */
+export function authorizeSome(
+  scope: Scope,
+  { caller, address, message }: Incoming,
+  { access }: Authorizer,
+): void {
+  const { principal } = caller;
+  const { project } = scope;
+  const mayCall =
+    project === undefined
+      ? principal.permissions.mayAnywhere('call')
+      : principal.permissions.may('call', project.id);
+  if (!mayCall) access.authorize({ principal, address }, 'call', project, message.method);
 }
 
 /** Throws if what the request names exists, but is hidden from the caller. */
@@ -66,4 +91,13 @@ export function authorizeHidden(scope: Scope, incoming: Incoming, { access }: Au
   access.authorizeItem({ principal: caller.principal, address }, group.project, item, () =>
     scope.explainUnknown(message),
   );
+}
+
+/** Fails the requests in flight in projects where their sender may call nothing any more. */
+export function failForbidden(requests: Iterable<InFlight>, permissions: Permissions): void {
+  for (const request of [...requests].toReversed()) {
+    const project = request.group?.project;
+    if (project === undefined || permissions.may('call', project.id)) continue;
+    request.fail(new SwitchboardError('forbidden', 'The permission for this call was withdrawn.'));
+  }
 }

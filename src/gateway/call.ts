@@ -1,6 +1,6 @@
 import { Delivery } from '../upstreams/delivery.ts';
 import type { RoutedRequest } from '../upstreams/routed-request.ts';
-import { authorize, authorizeHidden } from './authorize.ts';
+import { authorize, authorizeHidden, authorizeSome } from './authorize.ts';
 import { readCallOptions } from './call-options.ts';
 import type { Incoming } from './caller.ts';
 import { type CallServices, ClientCall } from './client-call.ts';
@@ -26,6 +26,7 @@ export function call(scope: Scope, incoming: Incoming, services: CallServices): 
 
 /** If a server that never connected may have the target, the error says so. */
 function rejectUnknown(scope: Scope, incoming: Incoming, services: CallServices): void {
+  authorizeSome(scope, incoming, services);
   authorizeHidden(scope, incoming, services);
   const error = scope.explainUnknown(incoming.message);
   if (error.code === 'server_unavailable') scope.callMissed(error);

@@ -106,7 +106,7 @@ export class Gateway {
 
   permissionsChanged(principals: ReadonlySet<Principal>): void {
     this.legacy.permissionsChanged(principals);
-    this.modern.endListeners(principals);
+    this.modern.permissionsChanged(principals);
   }
 
   /** Ends the streams of principals, which may have been opened with a key that has ended: clients open them again with another. */

@@ -49,7 +49,8 @@ export function isHidden(hidden: Record<ListName, Set<string>>, list: ListName, 
   return hidden[list].has(String((item as Record<string, unknown>)[keys[list]]));
 }
 
-function serversOf({ name, members }: Group): string[] {
+/** The group, and the servers in it. */
+export function serversOf({ name, members }: Group): string[] {
   return [name, ...members.map((server) => server.name)];
 }
 

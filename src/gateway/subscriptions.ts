@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
-import type { Item } from '../identity/rules.ts';
+import type { Principal } from '../identity/principal.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Edit } from '../protocol/splice.ts';
@@ -11,6 +11,7 @@ import type { Client } from '../upstreams/request.ts';
 import type { RequestTarget } from '../upstreams/routed-request.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
+import { serversOf } from './items.ts';
 import type { Scope } from './scope.ts';
 
 export interface Subscription {
@@ -24,14 +25,23 @@ export interface Subscription {
   replica: Replica;
 }
 
-export function subscribedItem({ group, own, replica }: Subscription): Item {
-  return { kind: 'resource', servers: [...new Set([group, replica.server])], name: own, hints: [] };
+/** Whether the subscriber may have the updates of this URI. */
+export function mayFollow(
+  { scope, principal: { permissions } }: Subscriber,
+  { project, group, replica }: Subscription,
+  uri: string,
+): boolean {
+  if (permissions.isUnrestricted) return true;
+  const home = scope.groupOf(project, replica.server)?.group;
+  const servers = home === undefined ? [group, replica.server] : serversOf(home);
+  return permissions.decide('call', project, { kind: 'resource', servers, name: uri, hints: [] }).isAllowed;
 }
 
 /** A client with subscriptions: a legacy session, or a modern listener. */
 export interface Subscriber {
   readonly era: Era;
   readonly scope: Scope;
+  readonly principal: Principal;
   readonly identity: Client;
   readonly capabilities: object;
   /** By the client's URI, prefixed with the project if a request named one. */
@@ -158,6 +168,8 @@ export function passUpdate(replica: Replica, connection: Connection, message: Me
     for (const subscription of subscriber.subscriptions.values()) {
       // A replica may still report updates after the subscription has moved away.
       if (subscription.replica !== replica || subscription.own !== own) continue;
+      // A server may report what is below the URI too.
+      if (!mayFollow(subscriber, subscription, updated.value)) continue;
       const uri = bytesOf(subscription.uri + updated.value.slice(own.length));
       subscriber.resourceUpdated(message, [{ start: updated.start, end: updated.end, bytes: uri }]);
     }

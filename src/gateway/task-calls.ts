@@ -8,7 +8,7 @@ import { readCallOptions } from './call-options.ts';
 import type { Incoming } from './caller.ts';
 import type { CallServices } from './client-call.ts';
 import type { Session } from './legacy/caller.ts';
-import { Tasks } from './legacy/tasks.ts';
+import { Tasks, unknownTask } from './legacy/tasks.ts';
 import { required } from './resolve.ts';
 import type { CallContext } from './response-mapping.ts';
 import type { Scope } from './scope.ts';
@@ -19,7 +19,7 @@ const noTasks = new Tasks();
 export function callLegacyTask(scope: Scope, incoming: Incoming<Session>, services: CallServices): void {
   const { caller, message } = incoming;
   const { group, replica, qualifier } = (caller.tasks ?? noTasks).named(message);
-  authorizeGroup(incoming, group, services);
+  authorizeGroup(incoming, group, services, () => unknownTask(message.taskId?.value ?? ''));
   const context = { group, qualifier, catalog: scope.catalog, project: undefined };
   callTask(incoming, services, context, replica, message.taskId?.value ?? '', []);
 }
@@ -31,9 +31,8 @@ export function callModernTask(scope: Scope, incoming: Incoming, services: CallS
   const task = services.taskIds.read(id, caller.principal);
   const home = task && scope.groupOf(task.project, task.server);
   const replica = task && home?.group.replica(task.server, task.number);
-  if (task === undefined || home === undefined || replica === undefined)
-    throw new SwitchboardError('invalid_params', `Unknown task: ${id}`);
-  authorizeGroup(incoming, home.group, services);
+  if (task === undefined || home === undefined || replica === undefined) throw unknownTask(id);
+  authorizeGroup(incoming, home.group, services, () => unknownTask(id));
   const { start, end } = message.taskId!;
   const context = { ...home, catalog: scope.catalog, project: scope.project?.id };
   callTask(incoming, services, context, replica, task.own, [{ start, end, bytes: bytesOf(task.own) }]);

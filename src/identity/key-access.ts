@@ -77,8 +77,8 @@ export class KeyAccess implements Access {
     }
     const found = policy.authenticate(bearer);
     if (typeof found === 'string') throw this.refuse(request, found, bearer);
-    const sender = { principal: found.principal, address: proxies.clientOf(request) };
-    const { secretId: secret } = found;
+    const { principal, secretId: secret, credential } = found;
+    const sender = { principal, address: proxies.clientOf(request), credential };
     policy.used(secret, Date.now());
     const isProxied = proxies.trusts(request.socket);
     const { authorization = '' } = request.headers;

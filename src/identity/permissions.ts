@@ -89,6 +89,11 @@ export class Permissions {
   }
 }
 
+/** Of those who were revoked, removed or have expired. */
+export function noPermissions(): Permissions {
+  return new Permissions({ everywhere: undefined, byProject: new Map() }, []);
+}
+
 /** Of the local user, whom no rule can lock out. */
 export function unrestricted(): Permissions {
   return new Permissions({ everywhere: 'admin', byProject: new Map() }, []);

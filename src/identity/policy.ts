@@ -1,4 +1,5 @@
 import { isKey, keyIdOf } from './keys.ts';
+import { noPermissions } from './permissions.ts';
 import { Principal } from './principal.ts';
 import { type RoleFacts, SharedPermissions } from './shared-permissions.ts';
 
@@ -29,10 +30,16 @@ export interface Limit {
 /** Kept until it is removed from the store, so that whoever uses it later learns that it has expired. */
 interface Secret {
   readonly hash: Buffer;
-  readonly expiresAt: number;
-  readonly owner: Principal;
+  expiresAt: number;
+  owner: Principal;
   /** Whether its end was announced. */
   isOver: boolean;
+}
+
+interface Authenticated {
+  principal: Principal;
+  secretId: string;
+  credential: { readonly isOver: boolean };
 }
 
 interface PolicyEvents {
@@ -84,7 +91,7 @@ export class Policy {
   }
 
   /** Takes as long for an unknown key as for a wrong one. */
-  authenticate(key: string): { principal: Principal; secretId: string } | 'unknown' | 'expired' {
+  authenticate(key: string): Authenticated | 'unknown' | 'expired' {
     const secretId = keyIdOf(key);
     if (secretId === undefined) return 'unknown';
     const secret = this.secrets.get(secretId);
@@ -92,7 +99,7 @@ export class Policy {
     const { owner, expiresAt } = secret;
     const now = Date.now();
     if (owner.isEnded || owner.expiresAt <= now || expiresAt <= now) return 'expired';
-    return { principal: owner, secretId };
+    return { principal: owner, secretId, credential: secret };
   }
 
   /** Notes when a secret was used. */
@@ -117,8 +124,12 @@ export class Policy {
     this.secrets = new Map();
     for (const { id, principal, hash, expiresAt = Number.POSITIVE_INFINITY } of state.secrets) {
       const owner = this.principals.get(principal) ?? expired.get(principal);
-      if (owner !== undefined)
-        this.secrets.set(id, { hash, expiresAt, owner, isOver: expiresAt <= this.checkedAt });
+      if (owner === undefined) continue;
+      const isExpired = expiresAt <= this.checkedAt;
+      const known = previous.get(id);
+      // Requests that have begun refer to it.
+      if (known !== undefined) Object.assign(known, { expiresAt, owner, isOver: known.isOver && isExpired });
+      this.secrets.set(id, known ?? { hash, expiresAt, owner, isOver: isExpired });
     }
     this.limits = state.limits;
     this.schedule();
@@ -150,7 +161,7 @@ export class Policy {
         known.expiresAt = expiresAt;
       }
       if (isExpired) {
-        principal.isEnded = true;
+        end(principal);
         expired.set(id, principal);
       } else this.principals.set(id, principal);
     }
@@ -164,7 +175,7 @@ export class Policy {
     withEndedKey: ReadonlySet<Principal>,
   ): void {
     this.changes++;
-    for (const principal of ended) principal.isEnded = true;
+    for (const principal of ended) end(principal);
     for (const principal of ended) this.events.ended(principal);
     if (changed.size > 0) this.events.changed(changed);
     if (withEndedKey.size > 0) this.events.keyEnded(withEndedKey);
@@ -206,4 +217,11 @@ export class Policy {
     this.timer = setTimeout(() => this.expire(), Math.min(inMs, MAX_TIMER_MS));
     this.timer.unref();
   }
+}
+
+const nothing = noPermissions();
+
+function end(principal: Principal): void {
+  principal.isEnded = true;
+  principal.permissions = nothing;
 }

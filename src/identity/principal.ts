@@ -1,3 +1,4 @@
+import { SwitchboardError } from '../errors.ts';
 import { type Permissions, unrestricted } from './permissions.ts';
 
 export const principalKinds = ['local', 'key', 'person'] as const;
@@ -7,6 +8,14 @@ export interface Sender {
   readonly principal: Principal;
   /** The address of the client, behind trusted proxies; undefined if it is no network client. */
   readonly address: string | undefined;
+  /** What it was identified by, which may end while the principal goes on. */
+  readonly credential?: { readonly isOver: boolean };
+}
+
+/** A request may take long to arrive: throws if its credential has ended since it began. */
+export function checkValid({ principal, credential }: Sender): void {
+  if (!principal.isEnded && !credential?.isOver) return;
+  throw new SwitchboardError('unauthorized', 'The credential has expired or was revoked.');
 }
 
 /** The sender of requests. It lives as long as it is known, and its permissions change with roles and rules. */

@@ -6,6 +6,7 @@ import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../../
 import { bytesAt, idBytes, idValue, type Message } from '../../protocol/message.ts';
 import type { Client } from '../../upstreams/request.ts';
 import type { Server } from '../../upstreams/server.ts';
+import { failForbidden } from '../authorize.ts';
 import { call } from '../call.ts';
 import type { ClientSettings, Incoming } from '../caller.ts';
 import type { CallServices } from '../client-call.ts';
@@ -182,6 +183,7 @@ export class LegacyGateway {
     for (const session of [...this.sessions.values()]) {
       const { principal } = session;
       if (!principals.has(principal)) continue;
+      failForbidden(session.requests, principal.permissions);
       const scopes = this.scopes.for(principal.permissions);
       const { project } = session.scope;
       const scope = project === undefined ? scopes.all : scopes.of(project.id);

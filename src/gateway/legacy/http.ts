@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
 import { readBody } from '../../http/body.ts';
-import type { Sender } from '../../identity/principal.ts';
+import { checkValid, type Sender } from '../../identity/principal.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../../protocol/large-walk.ts';
 import { idBytes, type Message } from '../../protocol/message.ts';
@@ -107,6 +107,7 @@ export class StreamableEndpoint {
 
   private receiveOne(exchange: Exchange, message: Message, terms: PostTerms): void {
     const { request, response, sender, projects } = exchange;
+    checkValid(sender);
     if (isModern(request, message)) {
       receiveModern(this.gateway.modern, exchange, message, terms);
       return;
@@ -148,6 +149,7 @@ export class StreamableEndpoint {
 
   private receiveBatch(exchange: Exchange, batch: Buffer[], terms: PostTerms): void {
     const { request, response, sender, projects } = exchange;
+    checkValid(sender);
     checkVersion(request);
     const { session: caller, streams } = this.reach(exchange);
     const { version } = caller.facts;

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { readBody } from '../../http/body.ts';
 import { openEventStream, writeEvent, writeKeepAlive } from '../../http/event-stream.ts';
-import type { Sender } from '../../identity/principal.ts';
+import { checkValid, type Sender } from '../../identity/principal.ts';
 import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../../protocol/large-walk.ts';
 import { bytesAt, type Message } from '../../protocol/message.ts';
@@ -49,6 +49,7 @@ export class LegacySseEndpoint {
       try {
         if (error !== undefined) throw error;
         const accept = (messages: Message[]) => {
+          checkValid(sender);
           response.writeHead(202).end('Accepted');
           for (const message of messages) this.receive(client, message, request);
         };

@@ -7,7 +7,7 @@ import type { Incoming } from '../caller.ts';
 import { required } from '../resolve.ts';
 import { after, defer, reject } from '../respond.ts';
 import type { Scope, Scopes } from '../scope.ts';
-import { begin, chooseReplica, end, subscribedItem } from '../subscriptions.ts';
+import { begin, chooseReplica, end, mayFollow } from '../subscriptions.ts';
 import type { Session } from './caller.ts';
 
 /** Subscriptions are kept as long as the session. */
@@ -71,10 +71,8 @@ function keyOf(scope: Scope, session: Session, uri: string): string {
 
 /** Ends the subscriptions that the principal of a session may no longer have. */
 export function dropForbidden(session: Session): void {
-  const { permissions } = session.principal;
   for (const [key, subscription] of [...session.subscriptions])
-    if (!permissions.decide('call', subscription.project, subscribedItem(subscription)).isAllowed)
-      end(session, key, subscription).catch(() => {});
+    if (!mayFollow(session, subscription, subscription.own)) end(session, key, subscription).catch(() => {});
 }
 
 /** Skips resources that do not exist once all servers are discovered. */

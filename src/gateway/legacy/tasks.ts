@@ -53,7 +53,7 @@ export class Tasks {
   named(message: Message): Task {
     const id = required(message.taskId, 'taskId');
     const task = this.byId.get(id);
-    if (task === undefined) throw new SwitchboardError('invalid_params', `Unknown task: ${id}`);
+    if (task === undefined) throw unknownTask(id);
     return task;
   }
 
@@ -61,6 +61,10 @@ export class Tasks {
     for (const task of this.byId.values()) if (matches(task)) return task;
     return undefined;
   }
+}
+
+export function unknownTask(id: string): SwitchboardError {
+  return new SwitchboardError('invalid_params', `Unknown task: ${id}`);
 }
 
 /** Undefined if the response began no task, or its id is too long. */

@@ -2,6 +2,7 @@ import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Principal, Sender } from '../../identity/principal.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Client } from '../../upstreams/request.ts';
+import { failForbidden } from '../authorize.ts';
 import { call } from '../call.ts';
 import type { ClientSettings, Incoming } from '../caller.ts';
 import type { CallServices } from '../client-call.ts';
@@ -61,13 +62,15 @@ export class ModernGateway {
   receive(message: Message, responder: Responder, { session, sender, ...how }: Circumstances): ModernCaller {
     if (this.isStopping) throw stopping();
     const { principal, address } = sender;
+    // First, so that nothing is kept for requests that fail.
+    const scope = enter(this.scopes, this.services, sender, undefined, { message, projects: how.projects });
     const known: KnownClient | undefined =
       session === undefined
         ? undefined
         : this.known.get(clientKey(principal, session, how.projects), principal);
     const name = this.names.of(message);
     const caller = new ModernCaller(message, principal, name, known, this.callers, this.becameIdle);
-    this.dispatch({ caller, message, responder, address, ...how });
+    this.dispatch(scope, { caller, message, responder, address, ...how });
     return caller;
   }
 
@@ -95,6 +98,12 @@ export class ModernGateway {
     this.known.endOf(principal);
   }
 
+  permissionsChanged(principals: ReadonlySet<Principal>): void {
+    for (const { principal, current } of [...this.callers])
+      if (principals.has(principal) && current !== undefined) failForbidden([current], principal.permissions);
+    this.endListeners(principals);
+  }
+
   /** Clients subscribe again to what they may still have. */
   endListeners(principals: ReadonlySet<Principal>): void {
     for (const listener of [...this.listeners]) if (principals.has(listener.principal)) listener.end();
@@ -117,10 +126,8 @@ export class ModernGateway {
     this.known.close();
   }
 
-  private dispatch(incoming: Incoming<ModernCaller>): void {
-    const { caller, address, message } = incoming;
-    const sender = { principal: caller.principal, address };
-    const scope = enter(this.scopes, this.services, sender, undefined, incoming);
+  private dispatch(scope: Scope, incoming: Incoming<ModernCaller>): void {
+    const { caller, message } = incoming;
     if (isCall(message.method)) {
       const level = caller.wantedLogLevel;
       if (level === undefined) call(scope, incoming, this.services);
