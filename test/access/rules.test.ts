@@ -354,6 +354,18 @@ describe('projects and roles', () => {
     await stream.cut();
   });
 
+  it('a lost role ends the calls in flight', async () => {
+    const { id, key } = await scene.newKey();
+    const session = await scene.session(key);
+    const called = session.call('wait');
+    const modern = scene.modern(key).call('wait');
+    await scene.witness.severalOf('github', 'message', 2, isWait);
+    const { grants } = await scene.done<{ grants: { id: string; holder: { id: string } }[] }>('GET /grants');
+    await scene.done(`DELETE /grants/${grants.find(({ holder }) => holder.id === id)!.id}`);
+    for (const { error } of [await called, await modern])
+      expect(error).toMatchObject({ data: { code: 'forbidden' } });
+  });
+
   it('a revoked key ends its streams, sessions, calls and chats at once', async () => {
     const { id, key } = await scene.newKey();
     const session = await scene.session(key);
@@ -372,6 +384,10 @@ describe('projects and roles', () => {
       expect(error).toMatchObject({ data: { code: 'unauthorized' } });
   });
 });
+
+function isWait({ method, params }: { method?: unknown; params?: unknown }): boolean {
+  return method === 'tools/call' && (params as { name?: string } | undefined)?.name === 'wait';
+}
 
 /** Resolves when the event stream of the project ends. */
 function endOfEvents(scene: AccessScene, key: string): Promise<unknown> {
