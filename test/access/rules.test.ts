@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { exchange, type RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer } from '../helpers/switchboard.ts';
+import type { Sighting } from '../helpers/witness.ts';
 import { AccessScene, bearer } from './scene.ts';
 
 const long = 'x'.repeat(80);
@@ -385,7 +386,7 @@ describe('projects and roles', () => {
   });
 });
 
-function isWait({ method, params }: { method?: unknown; params?: unknown }): boolean {
+function isWait({ method, params }: Sighting): boolean {
   return method === 'tools/call' && (params as { name?: string } | undefined)?.name === 'wait';
 }
 
