@@ -93,4 +93,32 @@ describe('permissions', () => {
     expect(owner.rulesIn('q')).toBeUndefined();
     expect(owner.rulesIn('p')).toBe(owner.rulesIn('p'));
   });
+
+  it('are not widened in a project where a rule denies in all projects', () => {
+    const me: Subject = { kind: 'principal', id: 'me' };
+    const general = rule('deny', 'delete_*');
+    const inP = rule('allow', 'delete_repo', me, 'p');
+    const owner = permissions('owner', {}, [general, inP]);
+    expect(owner.decide('call', 'p', remove)).toMatchObject({ isAllowed: false, rule: general });
+    expect(owner.rulesIn('p')!.decider({ ...list, name: 'delete_issue' })).toBe(general);
+    expect(
+      permissions('owner', {}, [rule('deny', '*'), inP])
+        .rulesIn('p')!
+        .showsServer(['github']),
+    ).toBe(false);
+  });
+
+  it('have exceptions from denials in all projects that are for all projects too, and denials in a project from these', () => {
+    const general = rule('deny', 'delete_*');
+    const exception = rule('allow', 'delete_repo');
+    const inP = rule('allow', '*', { kind: 'principal', id: 'me' }, 'p');
+    const mixed = permissions('caller', {}, [general, exception, inP]);
+    expect(mixed.decide('call', 'p', remove)).toMatchObject({ isAllowed: true, rule: inP });
+    expect(mixed.decide('call', 'q', remove)).toMatchObject({ isAllowed: true, rule: exception });
+    expect(mixed.decide('call', 'p', { ...remove, name: 'delete_issue' }).rule).toBe(general);
+    expect(mixed.rulesIn('p')!.showsServer(['github'])).toBe(true);
+    const denial = rule('deny', 'delete_repo', undefined, 'p');
+    const narrowed = permissions('caller', {}, [general, exception, denial]);
+    expect(narrowed.decide('call', 'p', remove)).toMatchObject({ isAllowed: false, rule: denial });
+  });
 });

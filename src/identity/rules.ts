@@ -42,6 +42,8 @@ export interface Item {
   name: string;
   /** The annotations of a tool, as each server gives them. */
   hints: readonly Hints[];
+  /** Set for items of a list that is being built: the decision is kept for the next time. */
+  isListed?: boolean;
   /** Set if the name is a URI template, and the request may reveal any URI of it. */
   revealsAll?: boolean;
   /** What the request says about the URIs that it may reveal, as JSON. Without it, they may be any. */
@@ -63,8 +65,19 @@ export function ruleText({ effect, subject, kind, server, name, readOnly, destru
 
 const subjectRank = { everyone: 0, role: 1, group: 2, principal: 3 };
 
+const specificities = new WeakMap<Rule, readonly number[]>();
+
+function specificity(rule: Rule): readonly number[] {
+  let numbers = specificities.get(rule);
+  if (numbers === undefined) {
+    numbers = specificityOf(rule);
+    specificities.set(rule, numbers);
+  }
+  return numbers;
+}
+
 /** Compared from the first number on. */
-function specificity({ subject, name, server, readOnly, destructive, kind, project }: Rule): number[] {
+function specificityOf({ subject, name, server, readOnly, destructive, kind, project }: Rule): number[] {
   const conditions = Number(readOnly !== undefined) + Number(destructive !== undefined);
   return [
     subjectRank[subject.kind],
@@ -74,6 +87,23 @@ function specificity({ subject, name, server, readOnly, destructive, kind, proje
     Number(kind !== undefined),
     Number(project !== undefined),
   ];
+}
+
+/**
+ * The rule that decides, of those in order that fit: the first. But what is denied in all projects, no project allows: an
+ * owner cannot undo what an administrator denies.
+ */
+export function decisive<Ordered extends { readonly rule: Rule }>(
+  ordered: readonly Ordered[],
+  fits: (one: Ordered) => boolean,
+): Rule | undefined {
+  const at = ordered.findIndex(fits);
+  const first = ordered[at]?.rule;
+  if (first?.effect !== 'allow' || first.project === undefined) return first;
+  const general = ordered.find(
+    (one, index) => index > at && one.rule.project === undefined && fits(one),
+  )?.rule;
+  return general?.effect === 'deny' ? general : first;
 }
 
 /** A name without stars is more specific than any pattern; of patterns, the one with more other characters is. */

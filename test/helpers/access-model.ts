@@ -21,10 +21,16 @@ export function verdict(facts: RoleFacts, principal: string, project: string, it
   const fitting = facts.rules.filter(
     (rule) => isFor(rule, principal, groups, role, project) && isAbout(rule, item),
   );
-  const winner = fitting.find((rule) => fitting.every((other) => other === rule || !yieldsTo(rule, other)));
+  const general = strongest(fitting.filter((rule) => rule.project === undefined));
+  const own = strongest(fitting);
+  const winner = own?.effect === 'allow' && general?.effect === 'deny' ? general : own;
   const see = winner?.effect !== 'deny';
   const isContested = new Set(fitting.map(({ effect }) => effect)).size > 1;
   return { see, call: see && role !== 'viewer', rule: winner?.id, isContested };
+}
+
+function strongest(rules: Rule[]): Rule | undefined {
+  return rules.find((rule) => rules.every((other) => other === rule || !yieldsTo(rule, other)));
 }
 
 function strongestRole(facts: RoleFacts, holders: string[], project: string): Role | undefined {
