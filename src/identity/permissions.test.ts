@@ -100,6 +100,7 @@ describe('permissions', () => {
     const inP = rule('allow', 'delete_repo', me, 'p');
     const owner = permissions('owner', {}, [general, inP]);
     expect(owner.decide('call', 'p', remove)).toMatchObject({ isAllowed: false, rule: general });
+    expect(owner.visibleIn('p')!({ ...remove, isListed: true })).toBe(false);
     expect(owner.rulesIn('p')!.decider({ ...list, name: 'delete_issue' })).toBe(general);
     expect(
       permissions('owner', {}, [rule('deny', '*'), inP])

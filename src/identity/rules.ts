@@ -89,23 +89,6 @@ function specificityOf({ subject, name, server, readOnly, destructive, kind, pro
   ];
 }
 
-/**
- * The rule that decides, of those in order that fit: the first. But what is denied in all projects, no project allows: an
- * owner cannot undo what an administrator denies.
- */
-export function decisive<Ordered extends { readonly rule: Rule }>(
-  ordered: readonly Ordered[],
-  fits: (one: Ordered) => boolean,
-): Rule | undefined {
-  const at = ordered.findIndex(fits);
-  const first = ordered[at]?.rule;
-  if (first?.effect !== 'allow' || first.project === undefined) return first;
-  const general = ordered.find(
-    (one, index) => index > at && one.rule.project === undefined && fits(one),
-  )?.rule;
-  return general?.effect === 'deny' ? general : first;
-}
-
 /** A name without stars is more specific than any pattern; of patterns, the one with more other characters is. */
 function patternRank(pattern: string): [number, number] {
   const literals = pattern.replaceAll('*', '').length;
