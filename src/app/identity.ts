@@ -103,7 +103,8 @@ export class Identity {
   private refused({ address, reason, key }: RefusedCredential): void {
     const known = key === undefined ? undefined : this.policy.ownerOf(key);
     const actor: Actor = { kind: 'key', id: known?.id ?? '', name: known?.name ?? 'unknown', address };
-    const subject = key === undefined ? `credential: ${reason}` : `key ${key}: ${reason}`;
+    // Anyone can invent ids: each would be an entry of its own.
+    const subject = known === undefined ? `credential: ${reason}` : `key ${key}: ${reason}`;
     this.denials?.add({
       ...{
         actor,

@@ -21,6 +21,7 @@ interface Parts extends Pick<Services, 'projects' | 'events' | 'serverSettings'>
 export function servicesOf(parts: Parts): Services {
   const { projects, events, serverSettings, persistence, hosting, chats, openDatabase } = parts;
   const { control, policy, limiter, refresher: policyRefresher } = parts.identity;
+  const { denials } = parts.identity;
   const hasDatabase = persistence && hosting && chats && policyRefresher;
   return {
     ...{ projects, events, serverSettings, testedServers: new Set() },
@@ -30,6 +31,7 @@ export function servicesOf(parts: Parts): Services {
       ...{ version: parts.version, config: parts.configPath, public_url: parts.settings.publicUrl ?? null },
       database: openDatabase?.status() ?? noDatabase,
       records: { queued: persistence?.recorder.queued ?? 0, dropped: persistence?.recorder.dropped ?? 0 },
+      audit: { queued: denials?.queued ?? 0, merged: denials?.merged ?? 0 },
       sessions: parts.sessionCount(),
     }),
   };

@@ -25,7 +25,7 @@ import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { type Changes, startServers } from '../upstreams/servers.ts';
 import { limitsOf } from '../upstreams/settings.ts';
 import { baseUrl } from './address.ts';
-import type { AuthenticatedSettings } from './authentication.ts';
+import { type AuthenticatedSettings, warnOfPending } from './authentication.ts';
 import { cutOff, drain, watchEnding, watchIdleness } from './drain.ts';
 import { Identity } from './identity.ts';
 import { identityEvents } from './identity-events.ts';
@@ -143,8 +143,8 @@ export class Switchboard implements App {
       return;
     }
     this.warnOfSelf(result);
-    const isApplied = this.projects.configure(withOverrides(result, options));
-    if (!isApplied) events.configApplied([], [], []);
+    warnOfPending(result, options, this.settings, events.warned);
+    if (!this.projects.configure(withOverrides(result, options))) events.configApplied([], [], []);
   }
 
   async stop(graceMs = this.settings.shutdownGraceMs): Promise<void> {

@@ -15,7 +15,7 @@ const upHelp = `
 Examples:
   switchboard up
   switchboard up --auth
-  switchboard up --host 0.0.0.0 --public-url https://sb.example --tls-cert cert.pem --tls-key key.pem
+  switchboard up --host 0.0.0.0 --port 443 --public-url https://sb.example --tls-cert cert.pem --tls-key key.pem
   switchboard up --public-url https://sb.example --trusted-proxy 127.0.0.1
 
 Without --auth and --public-url, Switchboard listens on this machine only, and lets its own user in. With either, every
