@@ -1,7 +1,7 @@
 /** Matches tools by name, or by a pattern in which `*` matches any text. */
 export function allowedBy(names: readonly string[]): (tool: { name: string }) => boolean {
-  const patterns = names.map((name) => name.split('*'));
-  return ({ name }) => patterns.some((parts) => fits(name, parts));
+  const tests = names.map(patternTest);
+  return ({ name }) => tests.some((matches) => matches(name));
 }
 
 /** A server offers the tools that it allows and does not deny. */
@@ -18,16 +18,24 @@ export function toolFilter(choice: ToolChoice | undefined): ((tool: string) => b
   return (name) => isAllowed({ name }) && !isDenied({ name });
 }
 
-/** Matches each part at its first occurrence, in linear time; a RegExp with many stars could backtrack for long. */
-function fits(name: string, parts: readonly string[]): boolean {
+/**
+ * Compares texts with a pattern: both ends first, then each part at its first occurrence, so that no text is searched twice. A
+ * RegExp with many stars could backtrack for long.
+ */
+export function patternTest(pattern: string): (text: string) => boolean {
+  const parts = pattern.split('*');
   const [first, last] = [parts[0]!, parts.at(-1)!];
-  if (parts.length === 1) return name === first;
-  if (!name.startsWith(first)) return false;
-  let at = first.length;
-  for (const part of parts.slice(1, -1)) {
-    const found = name.indexOf(part, at);
-    if (found === -1) return false;
-    at = found + part.length;
-  }
-  return name.length - last.length >= at && name.endsWith(last);
+  if (parts.length === 1) return (text) => text === first;
+  const middle = parts.slice(1, -1).filter((part) => part !== '');
+  return (text) => {
+    const end = text.length - last.length;
+    if (end < first.length || !text.startsWith(first) || !text.endsWith(last)) return false;
+    let at = first.length;
+    for (const part of middle) {
+      const found = text.indexOf(part, at);
+      if (found === -1) return false;
+      at = found + part.length;
+    }
+    return at <= end;
+  };
 }

@@ -38,7 +38,7 @@ export function hiddenItems(group: Group, isVisible: (item: Item) => boolean): R
       }
     }
     const denied = [...hints].filter(
-      ([name, given]) => !isVisible({ kind: kinds[list], servers, name, hints: given }),
+      ([name, given]) => !isVisible({ kind: kinds[list], servers, name, hints: given, isListed: true }),
     );
     return [list, new Set(denied.map(([name]) => name))];
   });

@@ -35,8 +35,9 @@ export class Permissions {
 
   /** Undefined if nothing in this project is hidden. */
   visibleIn(project: string): ((item: Item) => boolean) | undefined {
-    const isAllVisible = this.may('see', project) && this.rulesIn(project) === undefined;
-    return isAllVisible ? undefined : (item) => this.decide('see', project, item).isAllowed;
+    if (!this.may('see', project)) return () => false;
+    const rules = this.rulesIn(project);
+    return rules && ((item) => !rules.denies(item));
   }
 
   /** The role in a project, or in all projects. */

@@ -1,6 +1,7 @@
 /** An honest URI has few readings, and is shorter: what exceeds these is written to be misread. */
 const MAX_READINGS = 48;
-const LONGEST_URI = 16 * 1024;
+const LONGEST_URI = 2 * 1024;
+const MAX_CHARACTERS = 32 * 1024;
 
 /** URIs that every server reads alike, so that most lookups stop here. */
 const plain =
@@ -19,16 +20,20 @@ export function looseSpellings(uri: string): readonly string[] | undefined {
   const exact = spellings(uri);
   if (exact === undefined) return undefined;
   const cut = exact.map((text) => text.replace(/[?#].*/s, '').replace(/^file:\/\/[^/]+/i, 'file://'));
-  return cut.every((text) => exact.includes(text)) ? exact : closure([...exact, ...cut]);
+  return cut.every((text) => exact.includes(text)) ? exact : closure(cut, exact);
 }
 
-/** All results of any number of readings, in any order. */
-function closure(uris: readonly string[]): string[] | undefined {
-  const found = new Set(uris);
+/** All results of any number of readings, in any order. `closed`: those whose readings are among them. */
+function closure(uris: readonly string[], closed: readonly string[] = []): string[] | undefined {
   if (uris.some(({ length }) => length > LONGEST_URI)) return undefined;
+  const found = new Set([...closed, ...uris]);
+  const isClosed = new Set(closed);
+  let characters = 0;
   for (const text of found) {
+    characters += text.length;
+    if (isClosed.has(text)) continue;
     for (const read of readings) found.add(read(text));
-    if (found.size > MAX_READINGS) return undefined;
+    if (found.size > MAX_READINGS || characters > MAX_CHARACTERS) return undefined;
   }
   return [...found];
 }
