@@ -31,7 +31,9 @@ export async function findPrincipal({ services, sender }: Asking, given: string)
   const visible = keys.filter(
     ({ id, project_id }) => id === ownId || manages(permissions, project_id) || entersManaged(id),
   );
-  const key = theOnly(services, matching(services, visible, given), given);
+  // Others do not exist, not even in a name or an error.
+  const seesHome = (home: string) => permissions.may('see', home);
+  const key = theOnly(services, matching(services, visible, given, seesHome), given, seesHome);
   if (key !== undefined) return key;
   throw noKey(given);
 }
@@ -44,8 +46,12 @@ export async function findGroup(services: Services, given: string): Promise<Grou
   throw new SwitchboardError('not_found', `There is no group ${JSON.stringify(given)}.`);
 }
 
+/** Of actors that are no keys. A key that got such a name before names were checked must not stand in for them. */
+const actorIds = new Set(['local', 'system']);
+
 /** For filters, which may also name somebody who is gone: then by id. */
 export async function principalId(asking: Asking, given: string): Promise<string> {
+  if (actorIds.has(given)) return given;
   try {
     return (await findPrincipal(asking, given)).id;
   } catch (error) {
@@ -63,25 +69,32 @@ export async function rolesOf(services: Services, id: string): Promise<GrantRow[
   return grants.filter(({ principal_id, group_id }) => holders.has((principal_id ?? group_id)!));
 }
 
-function matching({ projects }: Services, keys: readonly KeyRow[], given: string): KeyRow[] {
+function matching(
+  { projects }: Services,
+  keys: readonly KeyRow[],
+  given: string,
+  seesHome = (_project: string) => true,
+): KeyRow[] {
   const byId = keys.filter(({ id }) => id === given);
   if (byId.length > 0) return byId;
   const slash = given.indexOf('/');
   if (slash === -1) return keys.filter(({ name }) => name === given);
   const home: LiveProject | undefined = projects.lookUp(given.slice(0, slash));
   const name = given.slice(slash + 1);
-  return keys.filter((key) => home !== undefined && key.project_id === home.id && key.name === name);
+  if (home === undefined || !seesHome(home.id)) return [];
+  return keys.filter((key) => key.project_id === home.id && key.name === name);
 }
 
 function theOnly(
   { projects }: Services,
   [key, ...others]: readonly KeyRow[],
   given: string,
+  seesHome = (_project: string) => true,
 ): KeyRow | undefined {
   if (key === undefined || others.length === 0) return key;
   const homes = [key, ...others].map(({ id, project_id }) => {
-    const home = project_id === null ? 'all projects' : JSON.stringify(projects.lookUp(project_id)?.name);
-    return `${id} of ${home}`;
+    if (project_id === null) return `${id} of all projects`;
+    return seesHome(project_id) ? `${id} of ${JSON.stringify(projects.lookUp(project_id)?.name)}` : id;
   });
   throw new SwitchboardError(
     'conflict',

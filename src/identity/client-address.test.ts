@@ -161,6 +161,10 @@ describe('a request from this machine', () => {
     { 'x-real-ip': '127.0.0.1' },
     { forwarded: 'for=127.0.0.1' },
     { via: '1.1 proxy' },
+    ...[
+      ...['x-forwarded', 'client-ip', 'x-cluster-client-ip', 'x-original-forwarded-for', 'fastly-client-ip'],
+      ...['cf-ray', 'x-envoy-external-address', 'true-client-ip'],
+    ].map((header) => ({ [header]: '127.0.0.1' })),
   ])('did not come through a proxy, trusted or not: %o', (headers: object) => {
     expect(isDirectAndLocal(request('127.0.0.1', headers as Headers))).toBe(false);
   });

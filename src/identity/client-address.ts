@@ -5,12 +5,9 @@ import { BlockList, isIP, isIPv6, type Socket, SocketAddress } from 'node:net';
 const MAX_HOPS = 32;
 /** Each means that the request came through a proxy, like all that begin with `x-forwarded-`. */
 const forwardingHeaders = [
-  'forwarded',
-  'via',
-  'x-real-ip',
-  'x-client-ip',
-  'true-client-ip',
-  'cf-connecting-ip',
+  ...['forwarded', 'x-forwarded', 'x-original-forwarded-for', 'via'],
+  ...['x-real-ip', 'x-client-ip', 'client-ip', 'true-client-ip', 'x-cluster-client-ip', 'fastly-client-ip'],
+  ...['cf-connecting-ip', 'cf-ray', 'x-envoy-external-address'],
 ];
 
 /** Addresses and ranges of proxies, whose forwarding headers are believed. */

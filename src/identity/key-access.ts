@@ -57,7 +57,8 @@ export class KeyAccess implements Access {
       authorization !== undefined &&
       known.epoch === policy.epoch &&
       isSameText(known.authorization, authorization);
-    if (request.url?.includes(KEY_PREFIX)) throw this.refuse(request, 'in the URL', keyIn(request.url));
+    const leaked = keyIn(request.url ?? '');
+    if (leaked !== undefined) throw this.refuse(request, 'in the URL', leaked);
     if (!isKnown) return this.verify(request, bearerOf(request));
     policy.used(known.secret, Date.now());
     return known.isProxied ? { ...known.sender, address: proxies.clientOf(request) } : known.sender;
@@ -93,8 +94,14 @@ export class KeyAccess implements Access {
   }
 }
 
-function keyIn(url: string): string {
-  return /sbk_[\w-]{55}/.exec(url)?.[0] ?? '';
+/** Also percent-encoded. Other text with the prefix is no secret. */
+function keyIn(url: string): string | undefined {
+  const plain = url.includes('%') ? url.replaceAll(/%([0-9a-f]{2})/gi, decoded) : url;
+  return plain.includes(KEY_PREFIX) ? /sbk_[\w-]{55}/.exec(plain)?.[0] : undefined;
+}
+
+function decoded(_: string, hex: string): string {
+  return String.fromCharCode(Number.parseInt(hex, 16));
 }
 
 const howTo = 'Send "Authorization: Bearer <key>" with a key that "switchboard key add" made.';

@@ -71,9 +71,15 @@ const columns = {
   created_at: 'timestamptz',
 };
 const names = Object.keys(columns);
-/** Runs that do not exist and payloads that cannot be stored become NULL; the call is still recorded. */
+/**
+ * Runs that do not exist or are somebody else's, and payloads that cannot be stored, become NULL; the call is still recorded.
+ * Runs of the local user have no principal.
+ */
 const expressions: Record<string, string> = {
-  run_id: '(SELECT id FROM kb.agent_runs WHERE id = call.run_id AND project_id = call.project_id)',
+  run_id: `(
+    SELECT id FROM kb.agent_runs AS run WHERE id = call.run_id AND project_id = call.project_id
+      AND run.principal_id IS NOT DISTINCT FROM NULLIF(call.principal_id, 'local')
+  )`,
   message_id: '(SELECT id FROM kb.agent_run_messages WHERE id = call.message_id)',
   input: 'kb.jsonb_or_null(call.input)',
   output: 'kb.jsonb_or_null(call.output)',

@@ -44,6 +44,15 @@ export class Authorization {
     if (!authorizesItself) this.check(undefined);
   }
 
+  /** The same after the body was read, which may take long: roles may have changed. Does not count the request again. */
+  repeat(project: NamedProject | undefined, name = ''): void {
+    const { control } = this.services.identity;
+    if (project !== undefined && !isVisible(project, this.sender))
+      hide(() => control.authorize(this.sender, 'see', project), unknownProject(name));
+    // Whoever authorizes itself does so later.
+    if (this.isChecked) this.check(project);
+  }
+
   check(project: NamedProject | undefined, subject?: string): void {
     this.isChecked = true;
     this.place = project;

@@ -13,9 +13,10 @@ const MAX_CHECKED_VALUES = 20_000;
 /** Locating a syntax error takes longer than detecting it. */
 const MAX_EXPLAINED_LENGTH = 16 * 1024;
 
-/** Undefined if the client disconnected. */
-export async function readText(request: IncomingMessage): Promise<string | undefined> {
-  const bytes = await readBytes(request);
+/** Undefined if the client disconnected, or the signal aborted the request before all of it was there. */
+export async function readText(request: IncomingMessage, signal?: AbortSignal): Promise<string | undefined> {
+  if (signal?.aborted) return undefined;
+  const bytes = await readBytes(request, signal);
   if (bytes === undefined) return undefined;
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -59,11 +60,12 @@ export function checkMediaType({ method, headers }: IncomingMessage): void {
   );
 }
 
-function readBytes(request: IncomingMessage): Promise<Buffer | undefined> {
+function readBytes(request: IncomingMessage, signal: AbortSignal | undefined): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     readBody(request, MAX_BYTES, (error, body) => (error === undefined ? resolve(body) : reject(error)));
     request.on('error', () => resolve(undefined));
     request.on('close', () => resolve(undefined));
+    signal?.addEventListener('abort', () => resolve(undefined), { once: true });
   });
 }
 

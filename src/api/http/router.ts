@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fields } from '../../config/fields.ts';
 import { SwitchboardError } from '../../errors.ts';
-import type { Principal, Sender } from '../../identity/principal.ts';
+import { checkValid, type Principal, type Sender } from '../../identity/principal.ts';
 import { routes } from '../routes.ts';
 import type { Services } from '../services.ts';
 import { Authorization } from './authorization.ts';
@@ -15,10 +15,16 @@ import { RouteTable } from './route-table.ts';
 const BASE = '/api/v1';
 const noQuery = fields({});
 
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly sender: Sender;
+  readonly abort: AbortController;
+}
+
 export class Router {
   private readonly table = new RouteTable(routes);
   private readonly streams = new EventStreams();
-  private readonly inFlight = new Set<{ principal: Principal; abort: AbortController }>();
+  private readonly inFlight = new Set<Exchange>();
   private readonly services: Services;
   private readonly onFault: (thrown: unknown) => void;
 
@@ -30,18 +36,19 @@ export class Router {
   /** Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse, sender: Sender): Promise<void> {
     const isHead = request.method === 'HEAD';
-    const { principal } = sender;
     const abort = new AbortController();
-    const exchange = { principal, abort };
+    const exchange = { request, sender, abort };
     this.inFlight.add(exchange);
     response.on('close', () => abort.abort());
     try {
       const reply = await this.reply(request, sender, abort.signal);
       if (reply !== undefined) send(response, reply, isHead);
     } catch (thrown) {
-      const isCut = principal.isEnded && abort.signal.aborted;
+      const isCut = sender.principal.isEnded && abort.signal.aborted;
       if (!isCut && !(thrown instanceof SwitchboardError)) this.onFault(thrown);
-      sendError(response, isCut ? ended() : thrown, isHead);
+      // The rest of a request that was cut must not be read.
+      const isUnread = abort.signal.aborted && !request.complete;
+      sendError(response, isCut ? ended() : thrown, isHead, isUnread ? { connection: 'close' } : {});
     } finally {
       this.inFlight.delete(exchange);
     }
@@ -49,7 +56,7 @@ export class Router {
 
   /** Aborts the requests of a principal that was revoked, removed or has expired, and ends its streams. */
   endPrincipal(principal: Principal): void {
-    for (const exchange of this.inFlight) if (exchange.principal === principal) exchange.abort.abort();
+    for (const { sender, abort } of this.inFlight) if (sender.principal === principal) abort.abort();
     this.streams.check(principal);
   }
 
@@ -58,8 +65,10 @@ export class Router {
     this.streams.check(principal);
   }
 
-  /** One of its keys has ended: it may open them again with another. */
+  /** One of its keys has ended: it may open them again with another. Requests of that key that are still arriving end, too. */
   endStreams(principal: Principal): void {
+    for (const { request, sender, abort } of this.inFlight)
+      if (sender.principal === principal && sender.credential?.isOver && !request.complete) abort.abort();
     this.streams.endOf(principal);
   }
 
@@ -94,8 +103,10 @@ export class Router {
     const authorization = new Authorization(services, sender, route);
     const project = params.project === undefined ? undefined : authorization.enter(params.project);
     if (project === undefined) authorization.enterAll(route.authorizesItself);
-    const text = route.body === undefined ? '' : await readText(request);
+    const text = route.body === undefined ? '' : await readText(request, signal);
+    checkValid(sender);
     if (text === undefined) return undefined;
+    if (route.body !== undefined) authorization.repeat(project, params.project);
     const owner = { principal: sender.principal, isAllowed: () => authorization.isAllowed() };
     const reply = await route.handle({
       ...{ services, sender, params, signal, project: project! },
