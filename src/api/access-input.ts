@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { fields, flag, hostedName, integer, oneOf, text } from '../config/fields.ts';
+import { fields, flag, integer, oneOf, text } from '../config/fields.ts';
 import { actions, roles } from '../identity/roles.ts';
 import { effects, itemKinds } from '../identity/rules.ts';
+import { accessName } from './access-names.ts';
 import { description } from './server-input.ts';
 import { moment, pageLimit } from './times.ts';
 
@@ -10,7 +11,7 @@ const MAX_OVERLAP_MS = 366 * 24 * 60 * 60 * 1_000;
 const MAX_LIMIT = 1_000_000_000;
 
 /** Paths accept an id, a name, or project/name. */
-const name = hostedName;
+const name = accessName;
 const reference = text(256, 1);
 const role = oneOf(roles);
 const project = text(128, 1)

@@ -13,6 +13,7 @@ import {
   portNumber,
 } from '../config/hosted.ts';
 import type { LimitsInput } from '../config/limits.ts';
+import { noKey } from './access-names.ts';
 import { defined } from './defined.ts';
 
 const DEFAULT_PROJECT = 'default';
@@ -30,7 +31,7 @@ const requestFields = {
 };
 
 const newBody = fields({
-  name: hostedName,
+  name: hostedName.refine(...noKey),
   project_id: text(128, 1).optional().describe('The id or name of the project; "default" by default'),
   enabled: flag.optional(),
   ...requestFields,

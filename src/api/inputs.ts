@@ -11,6 +11,7 @@ import {
   serverName,
   text,
 } from '../config/fields.ts';
+import { noKey } from './access-names.ts';
 import {
   description,
   flatProductServer,
@@ -32,8 +33,10 @@ const projectSettings = {
     .optional()
     .describe('Whether tool names fit the APIs of all models, or keep their dots and colons'),
 };
-export const newProject = fields({ name: projectName, ...projectSettings });
-export const projectChanges = fields({ name: projectName.optional(), ...projectSettings });
+const name = projectName.refine(...noKey);
+
+export const newProject = fields({ name, ...projectSettings });
+export const projectChanges = fields({ name: name.optional(), ...projectSettings });
 
 export const toolSwitch = fields({ enabled: flag });
 

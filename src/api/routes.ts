@@ -30,7 +30,7 @@ const statusRoute = route('GET', '/status', {
     const status = services.status();
     if (sender.principal.permissions.may('administer', undefined)) return ok(status);
     return ok({
-      ...{ ...status, config: null, records: null, sessions: null },
+      ...{ ...status, config: null, records: null, audit: null, sessions: null },
       database: { ...status.database, error: null },
     });
   },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fields, flag, oneOf, serverName, text } from '../config/fields.ts';
 import { reachFields, settingFields } from '../config/server-fields.ts';
 import { serverProblems } from '../config/server-rules.ts';
+import { noKey } from './access-names.ts';
 import { defined } from './defined.ts';
 
 const transport = oneOf(['stdio', 'sse', 'http']);
@@ -27,7 +28,9 @@ const settingChanges = z
 export const description = text(2_000).nullable().describe('null means none');
 const about = { description: description.optional(), enabled: flag.optional() };
 
-export const newServer = fields({ name: serverName, ...about, transport, config, ...settings.shape })
+const newName = serverName.refine(...noKey);
+
+export const newServer = fields({ name: newName, ...about, transport, config, ...settings.shape })
   .superRefine((server, context) => {
     for (const { path, message } of serverProblems(server, server.config, ['config'])) {
       context.addIssue({ code: 'custom', path: [...path], message });
@@ -36,7 +39,7 @@ export const newServer = fields({ name: serverName, ...about, transport, config,
   .meta(eitherKind((key) => ({ config: { required: [key] } })));
 
 export const serverChanges = fields({
-  name: serverName.optional(),
+  name: newName.optional(),
   ...about,
   transport: transport.optional(),
   config: config.optional().describe('Replaces the current configuration as a whole'),

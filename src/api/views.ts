@@ -241,6 +241,13 @@ export const statusView = z.object({
     error: z.string().nullable().describe(forAdministrators),
   }),
   records: z.object({ queued: count, dropped: count }).nullable().describe(forAdministrators),
+  audit: z
+    .object({
+      queued: count.describe('Denials that are not yet in the audit log'),
+      merged: count.describe('Denials that are counted in the audit log without their details'),
+    })
+    .nullable()
+    .describe(forAdministrators),
   sessions: count.nullable().describe(forAdministrators),
 });
 

@@ -51,6 +51,11 @@ export function maskCredentials<Config extends object>(config: Config): Config {
   return replaceCredentials(config, ({ label, isDefault }) => (isDefault ? `\${${label}:-${MASK}}` : MASK));
 }
 
+/** For text of any kind. */
+export function maskText(text: string): string {
+  return inText(text, undefined, () => MASK);
+}
+
 /** Restores masked values in a configuration that a client read, edited and sent back. */
 export function unmaskCredentials<Config extends object>(given: Config, stored: object): Config {
   return restored(given, maskCredentials(stored), stored) as Config;

@@ -24,6 +24,14 @@ export function keyIdOf(text: string): string | undefined {
   return pattern.exec(text)?.[1];
 }
 
+/** Also where the underscore is percent-encoded. Whatever follows the public id belongs to the secret. */
+const keyInText = /sbk(_|%5[fF])([A-Za-z0-9_-]{12})[A-Za-z0-9_-]+/g;
+
+/** Leaves only the public ids of keys, for texts that are shown or written down: `sbk_<id>…`. */
+export function maskKeys(text: string): string {
+  return text.includes('sbk') ? text.replace(keyInText, 'sbk$1$2…') : text;
+}
+
 /** The hash of no key, so that a comparison with none takes as long. */
 const noHash = randomBytes(32);
 

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
-import type { Database, Queries } from './database.ts';
+import { accessOf, keysOf } from './access/cascades.ts';
+import type { Changes, Database, Queries } from './database.ts';
 import { violates } from './failure.ts';
 import type { ProductRow } from './products.ts';
 import { type ProjectRow, requireProject } from './project-rows.ts';
@@ -88,8 +89,9 @@ export class ProjectTable {
     return this.database.write(async (changes, audit) => {
       const project = await requireProject(changes, id, expectedVersion);
       keepDefault(project);
+      const before = { ...shown(project), ...(await contentsOf(changes, id)) };
       await changes.deleteFrom('projects').where('id', '=', id).execute();
-      audit({ action: 'project.remove', project, subject: project.name, before: shown(project) });
+      audit({ action: 'project.remove', project, subject: project.name, before });
     });
   }
 
@@ -193,6 +195,22 @@ function columnsOf<Input extends Partial<NewProject>>(
 /** For the audit log. */
 function shown({ id, name, description, record_payloads, retention_days, names }: ProjectRow): object {
   return { id, name, description, record_payloads, retention_days, names };
+}
+
+/** For the audit log: what goes with the project. Servers are named only: their own entries have the rest. */
+async function contentsOf(changes: Changes, id: string): Promise<object> {
+  const [state] = await readStates(changes, id);
+  const { servers = [], hosted = [], products = [], secrets = [] } = state ?? {};
+  const keys = await keysOf(changes, id);
+  return {
+    ...(await accessOf(changes, { project: id, principals: keys.map((key) => key.id) })),
+    ...{ keys, servers: servers.map(named), hosted: hosted.map(named), products: products.map(named) },
+    secrets: secrets.map(({ name }) => name),
+  };
+}
+
+function named({ id, name }: { id: string; name: string }): object {
+  return { id, name };
 }
 
 function keepDefault({ name }: ProjectRow): void {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { leavesBody, SwitchboardError } from '../../errors.ts';
 import { retryHeaders } from '../../gateway/http/exchange.ts';
+import { maskKeys } from '../../identity/keys.ts';
 import type { Reply } from './route.ts';
 import { ServerRpcError } from './rpc-error.ts';
 
@@ -86,7 +87,13 @@ export function sendError(
 
 export function errorView(thrown: unknown): { code: string; message: string; details: object } {
   const { code, message, data } = clientError(thrown);
-  return { code, message, details: data };
+  return { code, message: maskKeys(message), details: withoutKeys(data) };
+}
+
+/** What was sent may be a key in the wrong place, and errors end in logs. */
+function withoutKeys(data: object): object {
+  const text = JSON.stringify(data);
+  return text.includes('sbk') ? JSON.parse(maskKeys(text)) : data;
 }
 
 /** Clients never see the message of an unexpected error, which may contain secrets. */

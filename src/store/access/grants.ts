@@ -53,7 +53,7 @@ export function grant(database: Database, { holder, projectId, role }: NewGrant)
     const after = { ...row, holder_name: found.name };
     audit({
       ...{ action: 'role.grant', project, subject: found.name },
-      ...{ before: before && shown(before), after: shown(after) },
+      ...{ before: before && shownGrant(before), after: shownGrant(after) },
     });
     return after;
   });
@@ -71,11 +71,11 @@ export function revokeGrant(database: Database, id: string): Promise<void> {
       .where('id', '=', id)
       .executeTakeFirstOrThrow();
     if (numDeletedRows === 0n) throw noSuch('grant', id);
-    audit({ action: 'role.revoke', project, subject: row.holder_name, before: shown(row) });
+    audit({ action: 'role.revoke', project, subject: row.holder_name, before: shownGrant(row) });
   });
 }
 
-function grantsWithHolders(queries: Queries) {
+export function grantsWithHolders(queries: Queries) {
   return queries
     .selectFrom('grants')
     .leftJoin('principals', 'principals.id', 'grants.principal_id')
@@ -87,7 +87,7 @@ function grantsWithHolders(queries: Queries) {
 }
 
 /** For the audit log. */
-function shown({ id, role, principal_id, group_id, holder_name }: GrantRow): object {
+export function shownGrant({ id, role, principal_id, group_id, holder_name }: GrantRow): object {
   const kind = group_id === null ? 'principal' : 'group';
   return { id, role, holder: { kind, id: group_id ?? principal_id, name: holder_name } };
 }

@@ -1,4 +1,5 @@
 import type { Changes, Database } from '../database.ts';
+import { accessOf } from './cascades.ts';
 import { type GroupRow, nameTaken, type PrincipalRow, requireGroup, requirePrincipal } from './rows.ts';
 
 const NAMES = 'groups_name_key';
@@ -50,8 +51,9 @@ export function createGroup(database: Database, { name, description = '' }: NewG
 export function removeGroup(database: Database, id: string): Promise<void> {
   return database.write(async (changes, audit) => {
     const group = await requireGroup(changes, id);
+    const before = { ...shown(group), ...(await accessOf(changes, { group: id })) };
     await changes.deleteFrom('groups').where('id', '=', id).execute();
-    audit({ action: 'group.remove', subject: group.name, before: shown(group) });
+    audit({ action: 'group.remove', subject: group.name, before });
   });
 }
 

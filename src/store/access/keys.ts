@@ -5,6 +5,7 @@ import type { Changes, Database, Queries } from '../database.ts';
 import type { ProjectRow } from '../project-rows.ts';
 import type { DB } from '../schema.ts';
 import { isUuid } from '../text.ts';
+import { accessOf } from './cascades.ts';
 import { nameTaken, noSuch, type PrincipalRow, projectOf } from './rows.ts';
 
 const NAMES = 'principals_project_id_name_key';
@@ -157,8 +158,9 @@ export function rotateKey(
 export function revokeKey(database: Database, id: string): Promise<void> {
   return database.write(async (changes, audit) => {
     const { key, project } = await lockKey(changes, id);
+    const before = { ...shown(key), ...(await accessOf(changes, { principals: [id] })) };
     await changes.deleteFrom('principals').where('id', '=', id).execute();
-    audit({ action: 'key.revoke', project, subject: key.name, before: shown(key) });
+    audit({ action: 'key.revoke', project, subject: key.name, before });
   });
 }
 

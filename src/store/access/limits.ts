@@ -32,7 +32,7 @@ export function createLimit(database: Database, input: Omit<Limit, 'id'>): Promi
       .returningAll()
       .executeTakeFirstOrThrow();
     const limit = limitOf(row);
-    audit({ action: 'limit.create', project, subject: limit.id, after: shown(limit) });
+    audit({ action: 'limit.create', project, subject: limit.id, after: shownLimit(limit) });
     return limit;
   });
 }
@@ -42,11 +42,11 @@ export function removeLimit(database: Database, id: string): Promise<void> {
     const row = await changes.deleteFrom('limits').where('id', '=', id).returningAll().executeTakeFirst();
     if (row === undefined) throw noSuch('limit', id);
     const project = await projectOf(changes, row.project_id);
-    audit({ action: 'limit.remove', project, subject: id, before: shown(limitOf(row)) });
+    audit({ action: 'limit.remove', project, subject: id, before: shownLimit(limitOf(row)) });
   });
 }
 
-function limitOf(row: Selectable<DB['limits']>): StoredLimit {
+export function limitOf(row: Selectable<DB['limits']>): StoredLimit {
   return {
     ...{ id: row.id, principal: row.principal_id ?? undefined, project: row.project_id ?? undefined },
     ...{ server: row.server ?? undefined, tool: row.tool ?? undefined },
@@ -56,6 +56,6 @@ function limitOf(row: Selectable<DB['limits']>): StoredLimit {
 }
 
 /** For the audit log. */
-function shown({ createdAt: _, project: __, ...limit }: StoredLimit): object {
+export function shownLimit({ createdAt: _, project: __, ...limit }: StoredLimit): object {
   return limit;
 }

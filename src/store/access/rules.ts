@@ -57,7 +57,7 @@ async function subjectColumns(changes: Changes, subject: Subject) {
   };
 }
 
-function ruleOf(row: Selectable<DB['rules']>): StoredRule {
+export function ruleOf(row: Selectable<DB['rules']>): StoredRule {
   return {
     ...{ id: row.id, effect: row.effect, project: row.project_id ?? undefined, subject: subjectOf(row) },
     ...{ kind: row.item_kind ?? undefined, server: row.server, name: row.name },

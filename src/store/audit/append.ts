@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
+import { maskKeys } from '../../identity/keys.ts';
 import type { Changes } from '../connections.ts';
 import { storableName, storableText } from '../text.ts';
-import { type AuditRow, boundedContent, type EntryContent, hashOf } from './entry.ts';
+import { boundedContent } from './content.ts';
+import { type AuditRow, type EntryContent, hashOf } from './entry.ts';
 
 /** Who changes something, or tried to. */
 export interface Actor {
@@ -14,7 +16,7 @@ export interface Actor {
 /** Switchboard itself. */
 export const system: Actor = { kind: 'system', id: 'system', name: 'Switchboard', address: undefined };
 
-/** Credentials in `before` and `after` must be masked, and hashes and ciphertexts left out. */
+/** Credentials in `before` and `after` must be masked, and hashes and ciphertexts left out. What is recognized here is masked too. */
 export interface AuditedChange {
   action: string;
   project?: { readonly id: string; readonly name: string } | undefined;
@@ -39,13 +41,18 @@ const BATCH = 1_000;
 /** Must be the last statements of a transaction, so that the others do not wait for more than these. */
 export async function appendEntries(changes: Changes, entries: readonly NewAuditEntry[]): Promise<void> {
   if (entries.length === 0) return;
+  // Before the lock, because it takes a while for large ones.
+  const bounded = entries.map((entry) => ({
+    ...entry,
+    ...{ before: boundedContent(entry.before), after: boundedContent(entry.after) },
+  }));
   const head = await changes
     .selectFrom('audit_head')
     .select(['seq', 'hash', sql<Date>`clock_timestamp()::timestamptz(3)`.as('now')])
     .forUpdate()
     .executeTakeFirstOrThrow();
   let { seq, hash } = head;
-  const rows = entries.map((entry): AuditRow => {
+  const rows = bounded.map((entry): AuditRow => {
     const content = contentOf(entry, ++seq, head.now);
     const previous = hash;
     hash = hashOf(previous, content);
@@ -60,21 +67,27 @@ export async function appendEntries(changes: Changes, entries: readonly NewAudit
   await changes.updateTable('audit_head').set({ seq, hash }).execute();
 }
 
+/** `before` and `after` are bounded. */
 function contentOf(entry: NewAuditEntry, seq: number, at: Date): EntryContent {
   const { actor, action, project, subject, outcome = 'done', ruleId, count = 1 } = entry;
   return {
     ...{ seq, at, action, outcome, count },
     actor_kind: actor.kind,
     actor_id: storableText(actor.id),
-    actor_name: storableText(storableName(actor.name)),
+    actor_name: nameOf(actor.name),
     address: actor.address === undefined ? null : storableText(actor.address),
     project_id: project?.id ?? null,
-    project_name: project?.name ?? null,
-    subject: subject === undefined ? null : storableText(storableName(subject)),
+    project_name: project === undefined ? null : nameOf(project.name),
+    subject: subject === undefined ? null : nameOf(subject),
     rule_id: ruleId ?? null,
-    before: boundedContent(entry.before) as AuditRow['before'],
-    after: boundedContent(entry.after) as AuditRow['after'],
+    before: entry.before as AuditRow['before'],
+    after: entry.after as AuditRow['after'],
   };
+}
+
+/** Somebody may have put a key where a name belongs. */
+function nameOf(text: string): string {
+  return storableText(storableName(maskKeys(text)));
 }
 
 function columnsOf({ before, after, ...row }: AuditRow) {
