@@ -1,4 +1,4 @@
-import { SwitchboardError } from '../errors.ts';
+import { type ErrorCode, SwitchboardError } from '../errors.ts';
 import { itemOf } from '../gateway/items.ts';
 import type { Sender } from '../identity/principal.ts';
 import type { LiveProject } from '../projects/live-project.ts';
@@ -73,9 +73,23 @@ export async function callHosted(
   const ticket = group && limiter.beginCall(sender.principal, group, own ?? call.method);
   try {
     return await hosting.calls.call(id, { ...call, principal: sender.principal }, signal);
+  } catch (error) {
+    throw sender.principal.permissions.may('operate', project.id) ? error : withoutReason(error, row.name);
   } finally {
     ticket?.release();
   }
+}
+
+const failures = new Set<ErrorCode>([
+  ...(['server_unavailable', 'server_start_failed', 'server_protocol_error'] as const),
+  ...(['no_backends', 'no_isolation'] as const),
+]);
+
+/** Why a server fails tells of its configuration and its machine, which only operators see. */
+function withoutReason(error: unknown, server: string): unknown {
+  if (!(error instanceof SwitchboardError) || !failures.has(error.code)) return error;
+  const message = `Server "${server}" is not available. A call that it had begun may have been executed.`;
+  return new SwitchboardError(error.code, message, { data: { server } });
 }
 
 function authorizeItem(

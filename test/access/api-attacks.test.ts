@@ -164,6 +164,20 @@ it('tells only operators why servers fail', async () => {
   for (const { stream } of [operator!, ...others]) await stream.cut();
 });
 
+it('tells callers of a hosted server not why it fails', async () => {
+  const server = { name: 'boxed', provider: 'process', command: SECRET_COMMAND };
+  const { id } = await scene.done<{ id: string }>('POST /mcp/servers', server);
+  const read = { method: 'resources/read', params: { uri: 'file:///a' } };
+  const [operator, caller] = [await scene.newKey({ role: 'operator' }), await scene.newKey()];
+  const call = ({ key }: { key: string }) => scene.ask(`POST /mcp/servers/${id}/call`, read, key);
+  expect((await call(operator)).text).toContain('secret-tool-name');
+  const { status, text } = await call(caller);
+  expect([status, text]).toEqual([expect.any(Number), expect.stringContaining('boxed')]);
+  expect(status).toBeGreaterThanOrEqual(500);
+  expect(text).not.toContain('secret-tool-name');
+  await scene.done(`DELETE /mcp/servers/${id}`);
+});
+
 it('refuses whole keys in the URL, however they are spelled, and no other names', async () => {
   const { key } = await scene.newKey({ role: 'operator' });
   const deletion = (name: string) => scene.ask(`DELETE /projects/default/servers/${name}`, undefined, key);
