@@ -1,6 +1,8 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Permissions } from '../identity/permissions.ts';
 import { type Role, rank } from '../identity/roles.ts';
+import type { Rule } from '../identity/rules.ts';
+import { spellings } from '../identity/spellings.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import type { Named } from './access-views.ts';
 import { findProject, hide } from './http/authorization.ts';
@@ -10,6 +12,10 @@ import type { Services } from './services.ts';
 
 /** More would slow down each change of access. */
 const MAX_ROWS = 10_000;
+/** Decisions about items of a project may ask all of them. */
+const MAX_RULES_IN_PROJECT = 500;
+/** What decisions compare an item with, for each rule. */
+const MAX_READINGS = 12;
 
 /** Whether somebody manages the access to a project, or without one to all of them. */
 export function manages(permissions: Permissions, projectId: string | null | undefined): boolean {
@@ -104,6 +110,41 @@ export function checkRoom(rows: number, what: string): void {
     'conflict',
     `There are ${rows} ${what}, which is the limit: remove those that nobody needs.`,
     { data: { limit: MAX_ROWS } },
+  );
+}
+
+/** Throws if there are too many rules already, or too many that can apply in a project of the new one. */
+export function checkRoomForRule(
+  { projects }: Services,
+  rules: readonly Rule[],
+  project: LiveProject | undefined,
+): void {
+  checkRoom(rules.length, 'rules');
+  const byProject = Map.groupBy(rules, (rule) => rule.project);
+  const count = (id: string | undefined) => byProject.get(id)?.length ?? 0;
+  const others = [...byProject.keys()].filter((id) => id !== undefined);
+  const fullest = project?.id ?? others.toSorted((one, other) => count(other) - count(one))[0];
+  const found = count(undefined) + (fullest === undefined ? 0 : count(fullest));
+  if (found < MAX_RULES_IN_PROJECT) return;
+  const where =
+    fullest === undefined
+      ? 'for all projects'
+      : `that can apply in project "${projects.lookUp(fullest)?.name ?? fullest}", with those for all projects`;
+  throw new SwitchboardError(
+    'conflict',
+    `There are ${found} rules ${where}; the limit is ${MAX_RULES_IN_PROJECT}: remove those that nobody needs, or use one pattern for several items.`,
+    { data: { limit: MAX_RULES_IN_PROJECT } },
+  );
+}
+
+/** Throws if the pattern is for resources, and servers could read it in too many ways. */
+export function checkReadings({ kind, name }: { kind?: string | null | undefined; name: string }): void {
+  if (kind === 'tool' || kind === 'prompt') return;
+  if ((spellings(name)?.length ?? Number.POSITIVE_INFINITY) <= MAX_READINGS) return;
+  throw new SwitchboardError(
+    'invalid_input',
+    `The name can be read in more than ${MAX_READINGS} ways: write the URI without escapes of escapes, dots and backslashes, as its server reads it.`,
+    { data: { limit: MAX_READINGS } },
   );
 }
 

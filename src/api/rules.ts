@@ -2,7 +2,14 @@ import { SwitchboardError } from '../errors.ts';
 import { type Rule, ruleText, type Subject } from '../identity/rules.ts';
 import type { StoredRule } from '../store/access/rules.ts';
 import { newRule, placeQuery } from './access-input.ts';
-import { authorizeRow, checkRoom, listedPlaces, placeOf, projectRef } from './access-places.ts';
+import {
+  authorizeRow,
+  checkReadings,
+  checkRoomForRule,
+  listedPlaces,
+  placeOf,
+  projectRef,
+} from './access-places.ts';
 import { type RuleView, ruleList, ruleView } from './access-views.ts';
 import { created, noContent, ok } from './http/reply.ts';
 import { type Asking, type Route, route } from './http/route.ts';
@@ -39,7 +46,8 @@ export const ruleRoutes: Route[] = [
       const { store } = needDatabase(services);
       const project = placeOf(asking, body.project, `rule ${body.effect} ${body.server}/${body.name}`);
       const subject = await subjectOf(asking, body.subject);
-      checkRoom((await store.access.listRules()).length, 'rules');
+      checkReadings(body);
+      checkRoomForRule(services, await store.access.listRules(), project);
       const { effect, kind, server, name, read_only, destructive } = body;
       const rule = await applyAccess(services, sender, ({ access }) =>
         access.createRule({

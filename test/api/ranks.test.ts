@@ -223,3 +223,27 @@ it('there is a limit to the number of rules and limits', async () => {
     `DELETE /rules/${(await scene.done<{ id: string }>('POST /rules', { effect: 'deny' })).id}`,
   );
 });
+
+it('there is a limit to the rules that can apply in one project, and to the readings of one', async () => {
+  const database = new URL(scene.switchboard.databaseUrl!).pathname.slice(1);
+  await scene.done('POST /projects', { name: 'full' });
+  await administer(
+    `INSERT INTO kb.rules (id, effect, subject_kind, project_id, name)
+       SELECT 'r' || n, 'deny', 'everyone', id, 'x' || n FROM kb.projects, generate_series(1, 499 - (SELECT count(*)::int FROM kb.rules WHERE project_id IS NULL)) AS n
+       WHERE name = 'full'`,
+    database,
+  );
+  const deny = (body: object) => scene.ask('POST /rules', { effect: 'deny', name: 'x', ...body });
+  const { id } = await scene.done<{ id: string }>('POST /rules', { effect: 'deny', name: 'x' });
+  for (const body of [{}, { project: 'full' }]) {
+    const { status, text } = await deny(body);
+    expect([status, text]).toEqual([409, expect.stringContaining('500 rules that can apply in project')]);
+  }
+  expect((await deny({ project: 'web' })).status).toBe(201);
+  await scene.done(`DELETE /rules/${id}`);
+  await scene.done('DELETE /projects/full');
+  const name = 'file:///a%252541/../b\\c?d+e#*';
+  expect((await deny({ name, kind: 'tool', project: 'web' })).status).toBe(201);
+  const { status, text } = await deny({ name, project: 'web' });
+  expect([status, text]).toEqual([400, expect.stringContaining('12 ways')]);
+});
