@@ -179,8 +179,22 @@ describe('a credential', () => {
       secrets: [secretOf(one, 'a'), secretOf(other, 'a')],
     });
     for (const { id, text } of [one, other])
-      expect(policy.authenticate(text)).toEqual({ principal: policy.get('a'), secretId: id });
+      expect(policy.authenticate(text)).toMatchObject({ principal: policy.get('a'), secretId: id });
     expect(policy.ownerOf(one.id)).toBe(policy.get('a'));
+  });
+
+  it('still has an owner after it was removed, among the latest of these', () => {
+    const { policy } = observed();
+    policy.apply({ ...nothing, principals: [person('a')], secrets: [secretOf(one, 'a')] });
+    const owner = policy.get('a');
+    policy.apply(nothing);
+    expect(policy.authenticate(one.text)).toBe('unknown');
+    expect(policy.ownerOf(one.id)).toBe(owner);
+    const many = Array.from({ length: 1_000 }, () => secretOf(newKey(), 'b'));
+    policy.apply({ ...nothing, principals: [person('b')], secrets: many });
+    policy.apply(nothing);
+    expect(policy.ownerOf(one.id)).toBeUndefined();
+    expect(policy.ownerOf(many[0]!.id)).toMatchObject({ id: 'b' });
   });
 
   it('is unknown if any of it is wrong', () => {

@@ -55,6 +55,7 @@ interface PolicyEvents {
 
 /** The clock may be changed, or the machine sleep: no timer runs for longer. */
 const MAX_TIMER_MS = 60_000;
+const MAX_FORMER = 1_000;
 
 /** Who is known, and what they may do: the stored facts in memory, for decisions without I/O. */
 export class Policy {
@@ -62,6 +63,8 @@ export class Policy {
   private readonly permissions = new SharedPermissions();
   private principals = new Map<string, Principal>();
   private secrets = new Map<string, Secret>();
+  /** The owners of secrets that were removed lately, oldest first, for the audit log. */
+  private readonly former = new Map<string, Principal>();
   private uses = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private checkedAt = 0;
@@ -85,9 +88,9 @@ export class Policy {
     return this.principals.values();
   }
 
-  /** The principal with this secret, even if one of the two has expired. */
+  /** The principal with this secret, even if one of the two has expired, or was removed lately. */
   ownerOf(secretId: string): Principal | undefined {
-    return this.secrets.get(secretId)?.owner;
+    return this.secrets.get(secretId)?.owner ?? this.former.get(secretId);
   }
 
   /** Takes as long for an unknown key as for a wrong one. */
@@ -131,6 +134,7 @@ export class Policy {
       if (known !== undefined) Object.assign(known, { expiresAt, owner, isOver: known.isOver && isExpired });
       this.secrets.set(id, known ?? { hash, expiresAt, owner, isOver: isExpired });
     }
+    this.rememberFormer(previous);
     this.limits = state.limits;
     this.schedule();
     const over = [...previous].filter(([id, secret]) => !secret.isOver && !this.isValid(id));
@@ -203,6 +207,14 @@ export class Policy {
     return new Set(
       secrets.map(({ owner }) => owner).filter((owner) => this.principals.get(owner.id) === owner),
     );
+  }
+
+  private rememberFormer(previous: ReadonlyMap<string, Secret>): void {
+    for (const [id, { owner }] of previous) if (!this.secrets.has(id)) this.former.set(id, owner);
+    for (const id of this.former.keys()) {
+      if (this.former.size <= MAX_FORMER) break;
+      this.former.delete(id);
+    }
   }
 
   /** Sets the timer for what expires next. */
