@@ -23,6 +23,8 @@ interface Asked {
   permissions: Permissions | undefined;
 }
 
+const SHOWN_ROLES = 3;
+
 type Answer = Pick<CanView, 'allowed' | 'role' | 'reason'> & { rule?: Rule | undefined };
 
 export const canRoutes: Route[] = [
@@ -47,7 +49,7 @@ export const canRoutes: Route[] = [
           ? await answerAboutItem(services, asked.name, asked.permissions, sender.principal, {
               ...{ action, project, name, kind: query.kind, server: query.server },
             })
-          : answerAboutRole(asked, action, project);
+          : answerAboutRole(asked, action, project, services.projects.list());
       const { allowed, role, reason } = answer;
       return ok({ ...{ allowed, action, role, reason }, rule: await ruleOf(services, answer.rule) });
     },
@@ -82,11 +84,14 @@ function answerAboutRole(
   { name, permissions }: Asked,
   action: Action,
   project: LiveProject | undefined,
+  projects: readonly LiveProject[],
 ): Answer {
   if (permissions === undefined)
     return { allowed: false, role: null, reason: `The key ${name} has expired.` };
   const role = permissions.roleIn(project?.id) ?? null;
   const allowed = permissions.may(action, project?.id);
+  if (role === null && project === undefined)
+    return { allowed, role, reason: nowhereReason(name, permissions, projects) };
   return { allowed, role, reason: roleReason(name, role, action, allowed, project) };
 }
 
@@ -130,6 +135,17 @@ function roleReason(
   return isAllowed
     ? `${who} has the role ${role} ${where}.`
     : `This needs the role ${needed}; ${who} has the role ${role} ${where}.`;
+}
+
+/** Who may ask without a project may know all roles: the asked one itself, and administrators. */
+function nowhereReason(who: string, permissions: Permissions, projects: readonly LiveProject[]): string {
+  const held = projects.flatMap(({ id, name }) => {
+    const role = permissions.roleIn(id);
+    return role === undefined ? [] : [`${role} in ${name}`];
+  });
+  if (held.length === 0) return `${who} has no role.`;
+  const more = held.length > SHOWN_ROLES ? ', …' : '';
+  return `${who} has no role that holds for all projects (it has ${held.slice(0, SHOWN_ROLES).join(', ')}${more}; name a project with -P).`;
 }
 
 async function ruleOf(services: Services, rule: Rule | undefined): Promise<CanView['rule']> {

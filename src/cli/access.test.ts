@@ -6,7 +6,8 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../test/helpers/free-port.ts';
 import { listen, serveHttp } from '../../test/helpers/http-exchange.ts';
 import { makeIdentity } from '../../test/helpers/identity.ts';
-import { openToken } from '../identity/token.ts';
+import { home } from '../home.ts';
+import { openToken, tokenPath } from '../identity/token.ts';
 import { passFor } from './access.ts';
 import { callApi } from './api.ts';
 import { UnreachableError } from './exit.ts';
@@ -72,7 +73,7 @@ describe('the key in SWITCHBOARD_KEY', () => {
 
   it.each([
     ['', 'Commands send the key in the environment variable SWITCHBOARD_KEY.'],
-    [key, 'It was sent what SWITCHBOARD_KEY contains: set it to a valid key, or unset it.'],
+    [key, 'The command sent the key in SWITCHBOARD_KEY: set it to a valid key, or unset it.'],
   ])('is named if a request is refused', async (given, advice) => {
     vi.stubEnv('SWITCHBOARD_KEY', given);
     const { url } = await serveHttp((_request, response) => {
@@ -113,6 +114,10 @@ describe.skipIf(identity === undefined)('TLS (the test certificate needs openssl
     expect(error.message).toMatch(
       /^The certificate of https:\/\/localhost:\d+ is not trusted: .*127\.0\.0\.1:\d+ instead\.$/,
     );
+    rmSync(tokenPath(home()));
+    const other = await failure(callApi(url.replace('127.0.0.1', 'localhost'), 'GET', '/status'));
+    expect(other.message).toMatch(/Nothing was sent\. .*NODE_EXTRA_CA_CERTS=cert\.pem$/);
+    expect(other.message).not.toContain('127.0.0.1');
     expect(seen).toEqual([]);
   });
 

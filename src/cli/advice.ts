@@ -11,7 +11,7 @@ function textFor(code: unknown, { rule }: Record<string, unknown>): string | und
   if (code === 'unauthorized') {
     return givenKey() === undefined
       ? `Commands send the key in the environment variable ${KEY_VARIABLE}.`
-      : `It was sent what ${KEY_VARIABLE} contains: set it to a valid key, or unset it.`;
+      : `The command sent the key in ${KEY_VARIABLE}: set it to a valid key, or unset it.`;
   }
   if (code === 'forbidden' && typeof rule === 'string') {
     return `Rules are shown by: switchboard rule ls. An owner can remove this one with: switchboard rule rm ${rule}`;

@@ -1,3 +1,4 @@
+import type { StatusView } from '../api/views.ts';
 import { type ErrorCode, errorTable, SwitchboardError } from '../errors.ts';
 import { apiPassFor } from './access.ts';
 import { adviceFor } from './advice.ts';
@@ -14,13 +15,15 @@ interface ApiOptions {
   /** Rejects the change if the resource has a different version. */
   version?: number | null;
   timeoutMs?: number;
+  /** Gets the lines of a stream of JSON, which is not returned then. */
+  onLine?: (line: unknown) => void;
 }
 
 export async function callApi<View>(
   url: string,
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
-  { body, query = {}, version, timeoutMs = TIMEOUT_MS }: ApiOptions = {},
+  { body, query = {}, version, timeoutMs = TIMEOUT_MS, onLine }: ApiOptions = {},
 ): Promise<View> {
   const address = new URL(`${url}/api/v1${path}`);
   for (const [key, value] of Object.entries(query)) {
@@ -31,17 +34,23 @@ export async function callApi<View>(
   const headers = { ...condition, ...pass.headers };
   const response = await reached(
     url,
-    request(method, address.href, { ...pass, timeoutMs, headers, json: body }),
+    request(method, address.href, { ...pass, timeoutMs, headers, json: body, onLine }),
   );
   const moved = redirection(url, response);
   if (moved !== undefined) throw moved;
-  if (response.status === 204) return undefined as View;
+  if (response.status === 204 || response.isStream) return undefined as View;
   if (response.status < 300) return contentOf(url, response) as View;
   throw await explained(url, refusalOf(url, response));
 }
 
 export function refusalOf(url: string, response: Pick<Response, 'status' | 'contentType' | 'body'>): Error {
   return failureOf(response.status, contentOf(url, response));
+}
+
+/** The address that clients use. */
+export async function clientUrl(url: string): Promise<string> {
+  const { public_url } = await callApi<StatusView>(url, 'GET', '/status');
+  return public_url ?? url;
 }
 
 /** Encodes each part. */

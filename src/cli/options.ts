@@ -105,6 +105,15 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** From 1. */
+export function numberUpTo(most: number): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+    if (number < 1 || number > most) throw new InvalidArgumentError(`Use a whole number from 1 to ${most}.`);
+    return number;
+  };
+}
+
 export function onOrOff(text: string): boolean {
   if (text === 'on' || text === 'off') return text === 'on';
   throw new InvalidArgumentError('Use "on" or "off".');

@@ -1,6 +1,8 @@
 import { connect } from 'node:tls';
 import { tlsOptions, withoutBrackets } from '../channels/http-client/proxy.ts';
 import { SwitchboardError } from '../errors.ts';
+import { home } from '../home.ts';
+import { readToken } from '../identity/token.ts';
 import { isOnThisMachine } from './addresses.ts';
 import { URL_VARIABLE } from './defaults.ts';
 import { UnreachableError } from './exit.ts';
@@ -56,12 +58,8 @@ function reason(cause: unknown): string {
 function unreached(url: string, cause: unknown): UnreachableError {
   const { code = '', message = '' } = (cause ?? {}) as NodeJS.ErrnoException;
   if (url.startsWith('https:') && untrusted.test(code)) {
-    const advice =
-      new URL(url).hostname === 'localhost'
-        ? `On this machine, use ${url.replace('localhost', '127.0.0.1')} instead.`
-        : 'Put the certificate of its authority into a file, and name the file in NODE_EXTRA_CA_CERTS.';
     return new WrongAddressError(
-      `The certificate of ${url} is not trusted: ${message} (${code}). Nothing was sent. ${advice}`,
+      `The certificate of ${url} is not trusted: ${message} (${code}). Nothing was sent. ${trustAdvice(url, code)}`,
       { cause },
     );
   }
@@ -70,6 +68,16 @@ function unreached(url: string, cause: unknown): UnreachableError {
     return new WrongAddressError(`The program at ${url} does not use TLS: use ${plain} instead.`, { cause });
   }
   return noSwitchboard(url, cause);
+}
+
+function trustAdvice(url: string, code: string): string {
+  // Only the token makes requests to this machine the local user's.
+  if (new URL(url).hostname === 'localhost' && readToken(home()) !== undefined) {
+    return `Trust it with NODE_EXTRA_CA_CERTS=cert.pem, or on this machine use ${url.replace('localhost', '127.0.0.1')} instead.`;
+  }
+  return /ALTNAME|HOSTNAME/.test(code)
+    ? 'Use an address that the certificate is for.'
+    : 'If it, or its authority, is yours, name the file with its certificate in the environment: NODE_EXTRA_CA_CERTS=cert.pem';
 }
 
 /** Such a server closes the connection when it gets a plain request. Sends nothing but the greeting of TLS. */

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { SwitchboardError } from '../errors.ts';
 import { identity } from '../self-identity.ts';
 import { adviceFor } from './advice.ts';
@@ -12,6 +12,7 @@ import { exitCodeOf, exitCodes, RpcFailure, UnreachableError } from './exit.ts';
 import { addFileCommands } from './files/command.ts';
 import { addGatewayCommands } from './gateway/command.ts';
 import { addGroupCommands } from './group/command.ts';
+import { HelpfulCommand } from './helpful-command.ts';
 import { addHostedCommands } from './hosted/command.ts';
 import { addKeyCommands } from './key/command.ts';
 import { addLimitCommands } from './limit/command.ts';
@@ -56,7 +57,7 @@ export async function run(words: string[]): Promise<number> {
 
 /** Each command loads its code on demand: `up` needs no client, `check` no gateway. */
 function commands(asJson: boolean, setExitCode: SetExitCode): Command {
-  const program = new Command('switchboard')
+  const program = new HelpfulCommand('switchboard')
     .description('One MCP endpoint for all of your MCP servers.')
     .version(identity().version)
     .exitOverride()

@@ -1,5 +1,4 @@
 import { SwitchboardError } from '../errors.ts';
-import type { Permissions } from './permissions.ts';
 import type { Sender } from './principal.ts';
 import { type Action, actions } from './roles.ts';
 import { type Item, type Rule, ruleText } from './rules.ts';
@@ -33,7 +32,7 @@ export class AccessControl {
     if (permissions.may(action, project?.id)) return;
     this.report({ sender, action, project, subject, rule: undefined });
     if (project !== undefined && !permissions.may('see', project.id)) throw unknownProject(project.name);
-    throw lacksRole(permissions, action, project);
+    throw lacksRole(sender, action, project);
   }
 
   /** Reports a request for a project that must look as if it did not exist. */
@@ -49,7 +48,7 @@ export class AccessControl {
     const { rule, role } = decision;
     this.report({ sender, action: 'call', project, subject: subjectOf(item), rule });
     if (role === undefined) throw unknown();
-    if (rule === undefined) throw lacksRole(permissions, 'call', project);
+    if (rule === undefined) throw lacksRole(sender, 'call', project);
     throw permissions.mayKnowOf(project.id) ? denied(rule, item) : unknown();
   }
 }
@@ -73,16 +72,23 @@ export function unknownProject(name: string): SwitchboardError {
 }
 
 function lacksRole(
-  permissions: Permissions,
+  { principal: { name, permissions } }: Sender,
   action: Action,
   project: NamedProject | undefined,
 ): SwitchboardError {
   const { role: needed } = actions[action];
   const role = permissions.roleIn(project?.id) ?? 'none';
   const where = project === undefined ? 'for all projects' : `in project "${project.name}"`;
+  const granter = needed === 'admin' || project === undefined ? 'An administrator' : 'An owner';
+  const place = project === undefined ? '' : ` -P ${word(project.name)}`;
   return new SwitchboardError(
     'forbidden',
-    `This needs the role ${needed} ${where}; you have ${role === 'none' ? 'no role there' : `the role ${role}`}. An owner can grant it with: switchboard role grant`,
+    `This needs the role ${needed} ${where}; you have ${role === 'none' ? 'no role there' : `the role ${role}`}. ${granter} can grant it with: switchboard role grant ${needed} ${word(name)}${place}`,
     { data: { action, needed, role } },
   );
+}
+
+/** As one word of a command line. */
+function word(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -127,10 +127,23 @@ describe('a key', () => {
     expect((await cliWith(key, 'ls')).stdout).toMatch(/^box +ready/);
     const refused = await cliWith(key, 'key', 'ls');
     expect([refused.code, refused.stdout]).toEqual([1, '']);
-    expect(refused.stderr).toMatch(/role owner .*operator.*switchboard role grant/s);
+    expect(refused.stderr).toMatch(/role owner .*operator.*switchboard role grant owner commands/s);
     for (const { stdout: out, stderr: err } of [refused, await cliWith(key, 'whoami', '--json')]) {
       expect(out + err).not.toContain(key);
     }
+  });
+
+  it('is found by its public id', async () => {
+    const key = await addKey('public', '-P', 'default', '--role', 'viewer');
+    const id = key.slice(0, 16);
+    expect(await done('key', 'show', id)).toMatch(/^name +public$/m);
+    expect(await done('can', id.slice(4), 'see', '-P', 'default')).toMatch(/^yes: public/);
+    const anywhere = await cli('can', id, 'call');
+    expect([anywhere.code, anywhere.stdout]).toEqual([
+      1,
+      'no: public has no role that holds for all projects (it has viewer in default; name a project with -P).\n',
+    ]);
+    expect(await done('key', 'revoke', id, '-y')).toBe('revoked key public\n');
   });
 
   it('is for the bridge too', async () => {
@@ -171,7 +184,7 @@ describe('without a valid key', () => {
     const me = await done('whoami');
     expect(me).toMatch(/^kind +local$/m);
     expect(me).toMatch(/^roles +admin in all projects$/m);
-    expect(me).toMatch(/^keys +every request needs one$/m);
+    expect(me).toMatch(/^authentication +on: every request needs a key$/m);
   });
 
   it.each([['whoami', 'ls', '/'].slice(0, 1), ['ls', 'tools'], ['call', 'echo', 'text=x'], ['watch']])(
@@ -183,7 +196,7 @@ describe('without a valid key', () => {
       expect(none.stderr).toContain('Commands send the key in the environment variable SWITCHBOARD_KEY.');
       const unknown = await cliWith(`sbk_${'A'.repeat(55)}`, ...words);
       expect([unknown.code, unknown.stdout]).toEqual([1, '']);
-      expect(unknown.stderr).toContain('It was sent what SWITCHBOARD_KEY contains');
+      expect(unknown.stderr).toContain('The command sent the key in SWITCHBOARD_KEY');
       expect(unknown.stderr).not.toContain('AAAAAA');
     },
   );
@@ -192,7 +205,7 @@ describe('without a valid key', () => {
     const program = bridgeProgram(switchboard.baseUrl, elsewhere, null);
     const words = program.args.slice(1);
     const { stderr } = await runCli(words, { env: { ...program.env, SWITCHBOARD_KEY: 'sbk_x' } });
-    expect(stderr).toContain('It was sent what SWITCHBOARD_KEY contains');
+    expect(stderr).toContain('The command sent the key in SWITCHBOARD_KEY');
   });
 });
 
@@ -224,7 +237,7 @@ describe('roles, groups and rules', () => {
     );
     expect((await cliWith(key, 'call', 'echo', 'text=x')).code).toBe(1);
     expect((await cliWith(key, 'call', 'pid')).code).toBe(0);
-    expect(await done('rule', 'ls')).toContain(`${rule.id}  deny  tool:box/ec*  for group:workers`);
+    expect(await done('rule', 'ls')).toContain(`${rule.id}  deny  for group:workers  tool:box/ec*`);
     const allowed = await json<{ id: string }>('rule', 'allow', 'tool:box/echo', '--for', 'worker');
     expect((await cli('can', ...call)).code).toBe(0);
     await done('rule', 'rm', allowed.id);
@@ -232,6 +245,7 @@ describe('roles, groups and rules', () => {
     expect((await cli('can', ...call)).code).toBe(0);
 
     await done('group', 'leave', 'workers', 'worker');
+    expect((await cli('group', 'leave', 'workers', 'worker')).code).toBe(1);
     expect((await cli('can', ...call)).code).toBe(1);
     await done('role', 'grant', 'operator', 'worker', '-P', 'default');
     expect(await done('can', 'worker', 'operate', '-P', 'default')).toMatch(/^yes: /);
@@ -305,9 +319,19 @@ describe('the audit log', () => {
     await using following = follow('audit', '--outcome', 'denied');
     const denied = await following.lines.first((line) => line.includes('noted'));
     expect(JSON.parse(denied)).toMatchObject({ outcome: 'denied', actor: { name: 'noted' } });
-    const lines = (await done('audit', '--json', '-n', '1000')).trim().split('\n');
+    const lines = (await done('audit', '--json')).trim().split('\n');
     const sequence = lines.map((line) => (JSON.parse(line) as { seq: number }).seq);
     expect(sequence).toEqual(sequence.toSorted((one, other) => one - other));
+    for (const words of [
+      ['-P', 'nope'],
+      ['--principal', 'nope'],
+    ]) {
+      const { code, stderr } = await cli('audit', ...words);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^error: There is no (?:project|key) "nope"/),
+      ]);
+    }
     expect(await done('audit', '--verify')).toMatch(
       /^\d+ entries, none of them changed\nhead [0-9a-f]{64}\n$/,
     );

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { SetExitCode } from '../defaults.ts';
-import { anyProjectOption, apiCommand, wholeNumber } from '../options.ts';
+import { anyProjectOption, apiCommand, numberUpTo } from '../options.ts';
 import { moment } from '../times.ts';
 
 const help = `
@@ -8,7 +8,7 @@ Examples:
   switchboard audit --since 7d
   switchboard audit -P research --action key
   switchboard audit --outcome denied --principal ci -f
-  switchboard audit --since 30d -n 1000000 --json > audit.jsonl
+  switchboard audit --since 30d --json > audit.jsonl      (all of them)
   switchboard audit --verify
 
 The log has who changed what, and what was denied. Each entry has the hash of the one before it, so that none can be
@@ -34,7 +34,10 @@ export function addAuditCommand(program: Command, setExitCode: SetExitCode): voi
       ]),
       new Option('--since <time>', 'only since a time, or an age such as 90s, 15m, 2h, 7d').argParser(moment),
       new Option('--until <time>', 'only before a time').argParser(moment),
-      new Option('-n, --limit <number>', 'the maximum number of entries').argParser(wholeNumber).default(50),
+      new Option(
+        '-n, --limit <number>',
+        'the maximum number of entries (default: 50; with --json, all without -f)',
+      ).argParser(numberUpTo(1_000_000_000)),
       new Option('-f, --follow', 'continue with new entries (stop it with Ctrl-C)').conflicts('until'),
       new Option('--verify', 'check that no entry was changed or removed').conflicts(['follow', 'since']),
     ],

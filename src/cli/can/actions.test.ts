@@ -20,6 +20,16 @@ it('says yes or no, with the exit code', async () => {
   });
 });
 
+it('is about a key', async () => {
+  const group = await runWith({}, 'can', 'group:x', 'call');
+  expect(group).toMatchObject({ code: 2, requests: [] });
+  const keys = [{ id: 'k1', secrets: [{ id: 'yaKg0WTumPW6' }] }];
+  const answers = { 'GET /keys': { keys }, 'GET /can?principal=k1&action=call': yes };
+  for (const id of ['sbk_yaKg0WTumPW6', 'yaKg0WTumPW6']) {
+    expect((await runWith(answers, 'can', id, 'call')).code).toBe(0);
+  }
+});
+
 it.each([
   [['operate', '-P', 'research'], 'action=operate&project=research'],
   [['see', 'prompt:greet'], 'action=see&kind=prompt&name=greet'],

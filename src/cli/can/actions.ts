@@ -1,9 +1,11 @@
 import type { CanView } from '../../api/access-views.ts';
 import { callApi } from '../api.ts';
 import { exitCodes } from '../exit.ts';
+import { withKey } from '../key/reference.ts';
 import type { ApiFlags } from '../options.ts';
 import { oneLine, printResult } from '../output.ts';
 import { kindOf } from '../rule/what.ts';
+import { onlyKey } from '../subject.ts';
 
 interface CanFlags extends ApiFlags {
   project?: string;
@@ -18,8 +20,10 @@ export async function can(
   flags: CanFlags,
 ): Promise<number> {
   const { url, project, server } = flags;
-  const query = { principal, action, project, server, ...(name === undefined ? {} : itemOf(name)) };
-  const answer = await callApi<CanView>(url, 'GET', '/can', { query });
+  const query = { action, project, server, ...(name === undefined ? {} : itemOf(name)) };
+  const answer = await withKey(url, onlyKey(principal, 'switchboard can'), (key) =>
+    callApi<CanView>(url, 'GET', '/can', { query: { principal: key, ...query } }),
+  );
   printResult(answer, answerText(answer), flags);
   return answer.allowed ? exitCodes.ok : exitCodes.failed;
 }

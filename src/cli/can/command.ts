@@ -17,7 +17,7 @@ export function addCanCommand(program: Command, setExitCode: SetExitCode): void 
     new Option('-P, --project <project>', 'id or name of the project (default: all projects)'),
     new Option('--server <name>', 'the server, if its own name for the item is given'),
   ])
-    .argument('<principal>', 'a key: its name, project/name, or id')
+    .argument('<principal>', 'a key: its name, project/name, or id, also the public one (sbk_…)')
     .argument('<action>', 'call, see, or another action of the role table')
     .argument(
       '[name]',

@@ -85,10 +85,16 @@ export async function up(flags: UpFlags): Promise<void> {
     },
   );
   if (app === undefined) return;
-  for (const server of app.servers()) if (server.state === 'idle') show.server(currentStateOf(server));
+  showServers(app.servers(), show);
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   show.stopping();
   await app.stop();
+}
+
+/** Those that are not idle show up when their state changes. */
+function showServers(servers: ServerView[], show: Reporter): void {
+  if (servers.length === 0) show.noServers();
+  for (const server of servers) if (server.state === 'idle') show.server(currentStateOf(server));
 }
 
 /** The URL comes from the environment, not from a flag, because it contains a password. */
@@ -126,6 +132,7 @@ async function startUnlessStopped(...start: Parameters<typeof startApp>): Promis
 interface Reporter {
   progress(message: string): void;
   listening(address: Listening): void;
+  noServers(): void;
   server(event: ServerEvent): void;
   configured(started: string[], changed: string[], stopped: string[]): void;
   warning(message: string): void;
@@ -142,6 +149,7 @@ function jsonReporter(): Reporter {
         ...{ event: 'listening', url: `${url}/mcp`, base_url: url, public_url: publicUrl, auth },
         ...{ pid: process.pid, config },
       }),
+    noServers() {},
     server: (change) => event(serverEvent(change)),
     configured: (started, changed, stopped) => event({ event: 'configuration', started, changed, stopped }),
     warning: (message) => event({ event: 'warning', message }),
@@ -191,6 +199,7 @@ function textReporter(): Reporter {
   return {
     progress: (message) => print(`${message} …`),
     listening: (address) => print(banner(address)),
+    noServers: () => print('    none yet: switchboard server add'),
     server,
     configured: (started, changed, stopped) => {
       const changes = [

@@ -1,8 +1,11 @@
-import type { GroupView } from '../../api/access-views.ts';
+import type { GroupView, KeyView } from '../../api/access-views.ts';
+import { SwitchboardError } from '../../errors.ts';
 import { apiPath, callApi } from '../api.ts';
+import { withKey } from '../key/reference.ts';
 import type { ApiFlags } from '../options.ts';
 import { counted, oneLine, printList, printResult, summary } from '../output.ts';
 import { removeConfirmed } from '../prompt.ts';
+import { onlyKey } from '../subject.ts';
 
 export async function listGroups(flags: ApiFlags): Promise<void> {
   const { groups } = await callApi<{ groups: GroupView[] }>(flags.url, 'GET', '/groups');
@@ -21,13 +24,36 @@ export function removeGroup(name: string, flags: ApiFlags & { yes?: boolean }): 
 }
 
 export async function joinGroup(name: string, member: string, flags: ApiFlags): Promise<void> {
-  await callApi(flags.url, 'PUT', apiPath('groups', name, 'members', member));
+  await withKey(flags.url, onlyKey(member, 'switchboard group join'), (key) =>
+    callApi(flags.url, 'PUT', apiPath('groups', name, 'members', key)),
+  );
   printResult({ group: name, joined: member }, `${member} is in the group ${name}`, flags);
 }
 
 export async function leaveGroup(name: string, member: string, flags: ApiFlags): Promise<void> {
-  await callApi(flags.url, 'DELETE', apiPath('groups', name, 'members', member));
-  printResult({ group: name, left: member }, `${member} is not in the group ${name}`, flags);
+  const { groups } = await callApi<{ groups: GroupView[] }>(flags.url, 'GET', '/groups');
+  const group = groups.find(({ id }) => id === name) ?? groups.find((each) => each.name === name);
+  if (group === undefined) throw notFound(`There is no group ${JSON.stringify(name)}.`);
+  const id = await memberOf(group, onlyKey(member, 'switchboard group leave'), flags);
+  if (id === undefined) throw notFound(`${member} was not in the group ${group.name}.`);
+  await callApi(flags.url, 'DELETE', apiPath('groups', group.id, 'members', id));
+  printResult({ group: name, left: member }, `${member} is no longer in the group ${name}`, flags);
+}
+
+/** The API finds keys that share their name, or are named otherwise. */
+async function memberOf(
+  { members }: GroupView,
+  given: string,
+  { url }: ApiFlags,
+): Promise<string | undefined> {
+  const named = members.filter(({ id, name }) => id === given || name === given);
+  if (named.length === 1) return named[0]?.id;
+  const { id } = await withKey(url, given, (key) => callApi<KeyView>(url, 'GET', apiPath('keys', key)));
+  return members.find((member) => member.id === id)?.id;
+}
+
+function notFound(message: string): SwitchboardError {
+  return new SwitchboardError('not_found', message);
 }
 
 function groupRow({ name, members, description }: GroupView): string[] {

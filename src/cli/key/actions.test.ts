@@ -132,8 +132,52 @@ describe('switchboard key', () => {
   });
 
   it('revokes a key', async () => {
-    const done = await runWith({ 'DELETE /keys/ci': null }, 'key', 'revoke', 'ci', '-y');
+    const { id } = issued;
+    const answers = { 'GET /keys/ci': keyView(), [`DELETE /keys/${id}`]: null };
+    const done = await runWith(answers, 'key', 'revoke', 'ci', '-y');
     expect(done).toMatchObject({ code: 0, stdout: 'revoked key ci\n' });
+    const unknown = await runWith(answers, 'key', 'revoke', 'nobody', '-y');
+    expect(unknown).toMatchObject({ code: 1, requests: ['GET /keys/nobody'] });
+  });
+
+  it.each(['sbk_0123456789ab', 'sbk_0123456789ab…', '0123456789ab'])(
+    'finds a key by %s',
+    async (publicId) => {
+      const { id } = issued;
+      const answers = {
+        'GET /keys': { keys: [keyView({ id: 'other', secrets: [secret('other', null)] }), keyView()] },
+        [`GET /keys/${id}`]: keyView(),
+        [`PATCH /keys/${id}`]: keyView(),
+        [`POST /keys/${id}/rotate`]: issued,
+        [`DELETE /keys/${id}`]: null,
+      };
+      for (const words of [['show'], ['set', '--name', 'b'], ['rotate'], ['revoke', '-y']]) {
+        expect(await runWith(answers, 'key', ...words, publicId)).toMatchObject({ code: 0 });
+      }
+    },
+  );
+
+  it('prefers a name to a public id, and says if there is neither', async () => {
+    const answers = { 'GET /keys/production-1': keyView(), 'GET /keys': { keys: [] } };
+    const named = await runWith(answers, 'key', 'show', 'production-1');
+    expect(named).toMatchObject({ code: 0, requests: ['GET /keys/production-1'] });
+    const none = await runWith(answers, 'key', 'show', 'sbk_aaaaaaaaaaaa');
+    expect(none).toMatchObject({ code: 1, requests: ['GET /keys'] });
+    expect(none.stderr).toBe('error: There is no key with the public id aaaaaaaaaaaa.\n');
+  });
+
+  it.each([
+    ['key', 'show'],
+    ['key', 'rotate'],
+    ['key', 'revoke', '-y'],
+    ['group', 'join', 'x'],
+    ['role', 'grant', 'viewer'],
+    ['rule', 'deny', '*', '--for'],
+  ])('does not send a whole key that is given as a name: %s %s', async (...words) => {
+    const { code, stderr, requests } = await runWith({}, ...words, text);
+    expect([code, requests]).toEqual([2, []]);
+    expect(stderr).toContain('sbk_0123456789ab… is a whole key. It was not sent.');
+    expect(stderr).not.toContain(text);
   });
 });
 

@@ -1,12 +1,12 @@
 import type { IssuedKey, KeyView, WhoamiView } from '../../api/access-views.ts';
-import type { StatusView } from '../../api/views.ts';
-import { apiPath, callApi } from '../api.ts';
+import { apiPath, callApi, clientUrl } from '../api.ts';
 import { exitCodes, usageError } from '../exit.ts';
 import type { ApiFlags } from '../options.ts';
 import { complain, print, printJson, printList, printResult } from '../output.ts';
 import { confirmRemoval } from '../prompt.ts';
 import { expiryText, untilText } from '../times.ts';
-import { adviceText, keyRow, keyText, type Surroundings } from './text.ts';
+import { withKey, withoutSecret } from './reference.ts';
+import { adviceText, keyRow, keyText, placeText, type Surroundings } from './text.ts';
 
 interface NewKeyFlags extends ApiFlags {
   project?: string;
@@ -18,7 +18,7 @@ interface NewKeyFlags extends ApiFlags {
 /** The key is all that stdout gets, so that it can go into a file. */
 export async function addKey(name: string, flags: NewKeyFlags): Promise<void> {
   const { url, project, role } = flags;
-  const body = { name, project, role, ...expiryOf(flags) };
+  const body = { name: withoutSecret(name), project, role, ...expiryOf(flags) };
   // Nothing may fail between the key and its output.
   const surroundings = flags.json ? undefined : await surroundingsOf(url);
   const key = await callApi<IssuedKey>(url, 'POST', '/keys', { body });
@@ -39,7 +39,7 @@ export async function listKeys(flags: ApiFlags & { project?: string }): Promise<
 }
 
 export async function showKey(name: string, flags: ApiFlags): Promise<void> {
-  const key = await callApi<KeyView>(flags.url, 'GET', apiPath('keys', name));
+  const key = await findKey(name, flags);
   printResult(key, keyText(key, new Date()), flags);
 }
 
@@ -48,7 +48,9 @@ export async function rotateKey(
   flags: ApiFlags & { overlap: number; expires?: string },
 ): Promise<void> {
   const body = { overlap_ms: flags.overlap, ...expiryOf(flags) };
-  const key = await callApi<IssuedKey>(flags.url, 'POST', apiPath('keys', name, 'rotate'), { body });
+  const key = await withKey(flags.url, name, (found) =>
+    callApi<IssuedKey>(flags.url, 'POST', apiPath('keys', found, 'rotate'), { body }),
+  );
   if (flags.json) {
     printJson(key);
     return;
@@ -65,10 +67,12 @@ export async function rotateKey(
 }
 
 export async function revokeKey(name: string, flags: ApiFlags & { yes?: boolean }): Promise<number> {
-  const question = `Revoke the key ${name}? Its program is disconnected at once.`;
+  const key = await findKey(name, flags);
+  const question = `Revoke the key ${key.name} of ${placeText(key)}? Its program is disconnected at once.`;
   if (!(await confirmRemoval(question, flags))) return exitCodes.failed;
-  await callApi(flags.url, 'DELETE', apiPath('keys', name));
-  printResult({ revoked: name }, `revoked key ${name}`, flags);
+  await callApi(flags.url, 'DELETE', apiPath('keys', key.id));
+  const revoked = name.includes('/') ? name : key.name;
+  printResult({ revoked }, `revoked key ${revoked}`, flags);
   return exitCodes.ok;
 }
 
@@ -78,8 +82,14 @@ export async function changeKey(
 ): Promise<void> {
   const body = { ...(flags.name === undefined ? {} : { name: flags.name }), ...expiryOf(flags) };
   if (Object.keys(body).length === 0) throw usageError('Nothing to change: use --name or --expires.');
-  const key = await callApi<KeyView>(flags.url, 'PATCH', apiPath('keys', name), { body });
+  const key = await withKey(flags.url, name, (found) =>
+    callApi<KeyView>(flags.url, 'PATCH', apiPath('keys', found), { body }),
+  );
   printResult(key, keyText(key, new Date()), flags);
+}
+
+function findKey(name: string, { url }: ApiFlags): Promise<KeyView> {
+  return withKey(url, name, (found) => callApi<KeyView>(url, 'GET', apiPath('keys', found)));
 }
 
 function expiryOf({ expires }: { expires?: string }): object {
@@ -88,8 +98,7 @@ function expiryOf({ expires }: { expires?: string }): object {
 
 async function surroundingsOf(url: string): Promise<Surroundings> {
   const { authentication } = await callApi<WhoamiView>(url, 'GET', '/whoami');
-  const { public_url } = await callApi<StatusView>(url, 'GET', '/status');
-  return { url: public_url ?? url, asksForKeys: authentication };
+  return { url: await clientUrl(url), asksForKeys: authentication };
 }
 
 function printKey({ key }: IssuedKey): void {

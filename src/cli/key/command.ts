@@ -16,6 +16,7 @@ A program sends its key with each request: "Authorization: Bearer <key>". Comman
 A key is shown once, when it is made: Switchboard keeps only its hash. If a name is not unique, write project/name.
 "revoke" asks for confirmation on a terminal, and not in scripts.`;
 
+const KEY = 'its name, project/name, or id, also the public one (sbk_…)';
 const OVERLAP = '24h';
 const LIFETIME = '90d';
 
@@ -43,7 +44,7 @@ export function addKeyCommands(program: Command, setExitCode: SetExitCode): void
     (await load()).listKeys(flags),
   );
   apiCommand(key, 'show', 'show a key')
-    .argument('<key>', 'its name, project/name, or id')
+    .argument('<key>', KEY)
     .action(async (name, flags) => (await load()).showKey(name, flags));
   apiCommand(key, 'rotate', 'make a new key in place of the present one, and print it: this once', [
     new Option('--overlap <duration>', 'how long the present one still works')
@@ -51,17 +52,17 @@ export function addKeyCommands(program: Command, setExitCode: SetExitCode): void
       .default(duration(OVERLAP), OVERLAP),
     expiresOption('when the key expires now (default: as before)'),
   ])
-    .argument('<key>', 'its name, project/name, or id')
+    .argument('<key>', KEY)
     .action(async (name, flags) => (await load()).rotateKey(name, flags));
   apiCommand(key, 'revoke', 'revoke a key at once, with its roles', [yesOption()])
     .alias('rm')
-    .argument('<key>', 'its name, project/name, or id')
+    .argument('<key>', KEY)
     .action(async (name, flags) => setExitCode(await (await load()).revokeKey(name, flags)));
   apiCommand(key, 'set', 'change a key', [
     new Option('--name <name>', 'its new name'),
     expiresOption('when it expires: a time from now, a date, or never'),
   ])
-    .argument('<key>', 'its name, project/name, or id')
+    .argument('<key>', KEY)
     .action(async (name, flags) => (await load()).changeKey(name, flags));
 }
 

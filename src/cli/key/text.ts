@@ -66,7 +66,7 @@ export function adviceText(key: IssuedKey, { url, asksForKeys }: Surroundings, n
 const notAskedFor =
   'note: This Switchboard does not ask for keys yet: its own user is let in without one. Start it with --auth or --public-url.';
 
-function placeText({ project }: KeyView): string {
+export function placeText({ project }: KeyView): string {
   return project === null ? 'all projects' : project.name;
 }
 

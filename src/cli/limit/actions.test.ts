@@ -32,6 +32,24 @@ it('lists, sets and removes limits', async () => {
   expect(removed.stdout).toBe('removed limit l12345678\n');
 });
 
+it('says what it set, without anything that is not there', async () => {
+  const other = { ...limit, server: null, tool: null };
+  const { stdout } = await runWith({ 'POST /limits': other }, 'limit', 'set', '--per-minute', '60');
+  expect(stdout).toBe('set limit l12345678: 60 per minute, 1 call at a time for ci in all projects\n');
+});
+
+it('is for a key, and its numbers start at 1', async () => {
+  const group = await runWith({}, 'limit', 'set', '--per-minute', '1', '--for', 'group:x');
+  expect(group).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--for takes a key'),
+    requests: [],
+  });
+  const none = await runWith({}, 'limit', 'set', '--per-minute', '0');
+  expect(none.stderr).toContain("option '--per-minute <number>' argument '0' is invalid. Use a whole number");
+  expect(none.stderr).toContain('(see: switchboard limit set --help)');
+});
+
 it('a limit says what it limits', async () => {
   for (const words of [[], ['--per-minute', 'x'], ['--concurrent', '1', '--tool', 'web']]) {
     expect(await runWith({}, 'limit', 'set', ...words)).toMatchObject({ code: 2, requests: [] });

@@ -4,6 +4,7 @@ import { usageError } from '../exit.ts';
 import type { ApiFlags } from '../options.ts';
 import { counted, printList, printResult } from '../output.ts';
 import { removeConfirmed } from '../prompt.ts';
+import { onlyKey } from '../subject.ts';
 
 interface LimitFlags extends ApiFlags {
   perMinute?: number;
@@ -26,13 +27,14 @@ export async function setLimit(flags: LimitFlags): Promise<void> {
   if (perMinute === undefined && concurrent === undefined) {
     throw usageError('Say what is limited: --per-minute, --concurrent, or both.');
   }
+  const principal = flags.for === undefined ? undefined : onlyKey(flags.for, '--for');
   const body = {
-    ...{ per_minute: perMinute, concurrent, principal: flags.for, project: flags.project },
+    ...{ per_minute: perMinute, concurrent, principal, project: flags.project },
     ...(tool === undefined ? {} : readTool(tool)),
     ...(flags.shared ? { shared: true } : {}),
   };
   const limit = await callApi<LimitView>(flags.url, 'POST', '/limits', { body });
-  printResult(limit, `set limit ${limit.id}: ${limitRow(limit).slice(1).join(' ')}`, flags);
+  printResult(limit, `set limit ${limit.id}: ${limitText(limit)}`, flags);
 }
 
 export function removeLimit(id: string, flags: ApiFlags & { yes?: boolean }): Promise<number> {
@@ -48,7 +50,12 @@ function readTool(text: string): { server: string; tool: string } {
   return { server, tool };
 }
 
-export function limitRow(limit: LimitView): string[] {
+function limitText(limit: LimitView): string {
+  const [, ...parts] = limitRow(limit);
+  return parts.filter((part) => part !== '').join(' ');
+}
+
+function limitRow(limit: LimitView): string[] {
   const { id, principal, project, server, tool, per_minute, concurrent, shared } = limit;
   const amounts = [
     ...(per_minute === null ? [] : [`${per_minute} per minute`]),

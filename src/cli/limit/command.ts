@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { SetExitCode } from '../defaults.ts';
-import { anyProjectOption, apiCommand, wholeNumber, yesOption } from '../options.ts';
+import { anyProjectOption, apiCommand, numberUpTo, yesOption } from '../options.ts';
 
 const help = `
 Examples:
@@ -10,6 +10,9 @@ Examples:
 
 A limit counts for each key by itself, or with --shared for all together. A request over it gets "429 Too Many
 Requests". If several limits apply, each of them counts.`;
+
+/** The API's maximum. */
+const amount = numberUpTo(1_000_000_000);
 
 export function addLimitCommands(program: Command, setExitCode: SetExitCode): void {
   const limit = program
@@ -23,8 +26,8 @@ export function addLimitCommands(program: Command, setExitCode: SetExitCode): vo
     (await load()).listLimits(flags),
   );
   apiCommand(limit, 'set', 'set a limit', [
-    new Option('--per-minute <number>', 'how many requests per minute').argParser(wholeNumber),
-    new Option('--concurrent <number>', 'how many calls at a time').argParser(wholeNumber),
+    new Option('--per-minute <number>', 'how many requests per minute').argParser(amount),
+    new Option('--concurrent <number>', 'how many calls at a time').argParser(amount),
     new Option('--for <principal>', 'only for this key: its name, project/name, or id'),
     new Option('-P, --project <project>', 'only in this project (its id or name)'),
     new Option('--tool <server/tool>', 'only calls of these tools; * matches any text'),

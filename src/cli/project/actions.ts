@@ -1,5 +1,5 @@
 import type { ProjectView } from '../../api/views.ts';
-import { callApi, projectPath } from '../api.ts';
+import { callApi, clientUrl, projectPath } from '../api.ts';
 import { endpointOf } from '../defaults.ts';
 import { exitCodes, usageError } from '../exit.ts';
 import type { ApiFlags } from '../options.ts';
@@ -27,9 +27,11 @@ export async function showProject(project: string, flags: ApiFlags): Promise<voi
 export async function addProject(name: string, flags: ProjectSettings): Promise<void> {
   const { url } = flags;
   const body = { ...changesOf(flags), name };
+  // Nothing may fail after the project was added.
+  const address = flags.json ? url : await clientUrl(url);
   const view = await callApi<ProjectView>(url, 'POST', '/projects', { body });
-  const added = `added project ${view.name}; clients reach it at ${endpointOf({ url, project: view.name })}`;
-  printResult(view, `${added}\n${endpointOf({ url })} has the servers of all projects`, flags);
+  const added = `added project ${view.name}; clients reach it at ${endpointOf({ url: address, project: view.name })}`;
+  printResult(view, `${added}\n${endpointOf({ url: address })} has the servers of all projects`, flags);
 }
 
 export async function changeProject(project: string, flags: ProjectSettings): Promise<void> {

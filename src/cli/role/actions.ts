@@ -3,7 +3,7 @@ import { SwitchboardError } from '../../errors.ts';
 import { apiPath, callApi } from '../api.ts';
 import type { ApiFlags } from '../options.ts';
 import { print, printJson, printList, printResult, table } from '../output.ts';
-import { holder } from '../subject.ts';
+import { holder, orGroup } from '../subject.ts';
 
 interface PlaceFlags extends ApiFlags {
   project?: string;
@@ -15,7 +15,7 @@ export async function listGrants(flags: PlaceFlags): Promise<void> {
 
 export async function grantRole(role: string, to: string, flags: PlaceFlags): Promise<void> {
   const body = { ...holder(to), role, project: flags.project };
-  const grant = await callApi<GrantView>(flags.url, 'PUT', '/grants', { body });
+  const grant = await orGroup(to, () => callApi<GrantView>(flags.url, 'PUT', '/grants', { body }));
   printResult(grant, `${to} has the role ${grant.role} ${placeText(grant)}`, flags);
 }
 
@@ -63,7 +63,7 @@ async function grantOf(grants: GrantView[], text: string, { url }: ApiFlags): Pr
     ({ holder: own }) => own.kind === kind && (own.id === given || own.name === given),
   );
   if (named.length === 1 || kind === 'group') return named[0];
-  const key = await callApi<KeyView>(url, 'GET', apiPath('keys', given));
+  const key = await orGroup(given, () => callApi<KeyView>(url, 'GET', apiPath('keys', given)));
   return grants.find(({ holder: own }) => own.id === key.id);
 }
 

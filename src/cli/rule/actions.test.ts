@@ -20,8 +20,8 @@ describe('switchboard rule', () => {
     const other: RuleView = { ...rule, kind: null, subject, project, read_only: false, destructive: null };
     const { stdout } = await runWith({ 'GET /rules': { rules: [rule, other] } }, 'rule', 'ls');
     expect(stdout.split('\n')).toEqual([
-      'r12345678  deny  tool:github/delete_*  for everyone        in all projects  destructive',
-      'r12345678  deny  github/delete_*       for group:builders  in research      not read-only',
+      'r12345678  deny  for everyone        tool:github/delete_*  in all projects  destructive',
+      'r12345678  deny  for group:builders  github/delete_*       in research      not read-only',
       '',
     ]);
   });
@@ -43,6 +43,18 @@ describe('switchboard rule', () => {
     expect(await bodyOf('allow', 'a/b', '--for', 'group:builders')).toMatchObject({
       subject: { group: 'builders' },
     });
+  });
+
+  it('says what it added, without anything that is not there', async () => {
+    const all = { ...rule, kind: null, server: '*', name: '*', destructive: null };
+    const { stdout } = await runWith({ 'POST /rules': all }, 'rule', 'deny', '*');
+    expect(stdout).toBe('added rule r12345678: deny everything for everyone in all projects\n');
+  });
+
+  it('says how to name a group, if there is no such key', async () => {
+    const { code, stderr } = await runWith({}, 'rule', 'deny', 'a/b', '--for', 'support');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/ For a group, write group:support\.\n$/);
   });
 
   it.each([

@@ -3,8 +3,8 @@ import { apiPath, callApi } from '../api.ts';
 import type { ApiFlags } from '../options.ts';
 import { oneLine, printList, printResult } from '../output.ts';
 import { removeConfirmed } from '../prompt.ts';
-import { subject } from '../subject.ts';
-import { readWhat } from './what.ts';
+import { orGroup, subject } from '../subject.ts';
+import { readWhat, whatText } from './what.ts';
 
 interface RuleFlags extends ApiFlags {
   for: string;
@@ -28,8 +28,8 @@ export async function addRule(effect: RuleView['effect'], what: string, flags: R
     ...{ read_only: hint(flags.readOnly, flags.notReadOnly) },
     ...{ destructive: hint(flags.destructive, flags.notDestructive) },
   };
-  const rule = await callApi<RuleView>(flags.url, 'POST', '/rules', { body });
-  printResult(rule, `added rule ${rule.id}: ${ruleRow(rule).slice(1).join(' ')}`, flags);
+  const rule = await orGroup(flags.for, () => callApi<RuleView>(flags.url, 'POST', '/rules', { body }));
+  printResult(rule, `added rule ${rule.id}: ${ruleText(rule)}`, flags);
 }
 
 export function removeRule(id: string, flags: ApiFlags & { yes?: boolean }): Promise<number> {
@@ -40,15 +40,27 @@ function hint(yes: boolean | undefined, no: boolean | undefined): boolean | unde
   return yes ? true : no ? false : undefined;
 }
 
-export function ruleRow(rule: RuleView): string[] {
-  const { id, effect, project, kind, server, name, read_only, destructive } = rule;
+/** The subject comes before what may be cut off, such as a long URI. */
+function ruleRow(rule: RuleView): string[] {
+  const { id, effect } = rule;
+  return [id, effect, `for ${subjectText(rule)}`, oneLine(whatText(rule)), placeText(rule), hintsText(rule)];
+}
+
+function ruleText(rule: RuleView): string {
+  const parts = [rule.effect, oneLine(whatText(rule)), `for ${subjectText(rule)}`, placeText(rule)];
+  return [...parts, hintsText(rule)].filter((part) => part !== '').join(' ');
+}
+
+function hintsText({ read_only, destructive }: RuleView): string {
   const hints = [
     ...(read_only === null ? [] : [read_only ? 'read-only' : 'not read-only']),
     ...(destructive === null ? [] : [destructive ? 'destructive' : 'not destructive']),
   ];
-  const place = project === null ? 'in all projects' : `in ${project.name}`;
-  const what = `${kind === null ? '' : `${kind}:`}${server}/${name}`;
-  return [id, effect, oneLine(what), `for ${subjectText(rule)}`, place, hints.join(', ')];
+  return hints.join(', ');
+}
+
+function placeText({ project }: RuleView): string {
+  return project === null ? 'in all projects' : `in ${project.name}`;
 }
 
 function subjectText({ subject }: RuleView): string {

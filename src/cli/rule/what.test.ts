@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readWhat } from './what.ts';
+import { readWhat, whatText } from './what.ts';
 
 it.each([
   ['*', { server: '*', name: '*' }],
@@ -20,3 +20,12 @@ it.each(['', 'github', 'github/', '/x', 'tool:', 'tool:github', 'tools:github/x'
     expect(() => readWhat(text)).toThrow('Write [kind:]server/name');
   },
 );
+
+it.each([
+  [null, '*', '*', 'everything'],
+  ['tool', '*', '*', 'every tool'],
+  ['prompt', 'notes', '*', 'prompt:notes/*'],
+  [null, '*', 'x', '*/x'],
+] as const)('shows %s %s/%s', (kind, server, name, text) => {
+  expect(whatText({ kind, server, name })).toBe(text);
+});

@@ -32,3 +32,16 @@ export function kindOf(text: string): { kind?: { kind: ItemKind }; rest: string 
   const kind = itemKinds.find((each) => each === text.slice(0, Math.max(0, colon)));
   return kind === undefined ? { rest: text } : { kind: { kind }, rest: text.slice(colon + 1) };
 }
+
+export function whatText({
+  kind,
+  server,
+  name,
+}: {
+  kind: ItemKind | null;
+  server: string;
+  name: string;
+}): string {
+  if (server === '*' && name === '*') return kind === null ? 'everything' : `every ${kind}`;
+  return `${kind === null ? '' : `${kind}:`}${server}/${name}`;
+}

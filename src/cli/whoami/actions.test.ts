@@ -17,11 +17,11 @@ const local: WhoamiView = {
 
 it('shows the local user', () => {
   expect(whoamiText(local, false, now).split('\n')).toEqual([
-    'name        local user',
-    'kind        local',
-    'roles       admin in all projects',
-    'credential  the user of this machine who runs Switchboard',
-    'keys        not asked for',
+    'name            local user',
+    'kind            local',
+    'roles           admin in all projects',
+    'credential      the user of this machine who runs Switchboard',
+    'authentication  off: no key is asked for',
   ]);
   expect(whoamiText(local, true, now)).toContain('SWITCHBOARD_KEY was sent, but not asked for');
 });
@@ -36,12 +36,10 @@ it('shows a key with its roles and groups', () => {
     ],
   };
   expect(whoamiText(key, true, now).split('\n')).toEqual([
-    ...['name        ci', 'kind        key', 'id          k1', 'roles       viewer in all projects'],
-    ...[
-      '            caller in research',
-      'groups      builders',
-      expect.stringMatching(/^expires .*\(in 2 days\)$/),
-    ],
-    ...['credential  SWITCHBOARD_KEY', 'address     192.0.2.1', 'keys        every request needs one'],
+    ...['name            ci', 'kind            key', 'id              k1'],
+    ...['roles           viewer in all projects', '                caller in research'],
+    ...['groups          builders', expect.stringMatching(/^expires .*\(in 2 days\)$/)],
+    ...['credential      SWITCHBOARD_KEY', 'address         192.0.2.1'],
+    'authentication  on: every request needs a key',
   ]);
 });

@@ -27,7 +27,7 @@ export function whoamiText(me: WhoamiView, hasKey: boolean, now: Date): string {
     ...(kind === 'local' ? [] : [['expires', expiryText(expires_at, now)]]),
     ['credential', credentialText(kind, hasKey)],
     ...(address === null ? [] : [['address', address]]),
-    ['keys', authentication ? 'every request needs one' : 'not asked for'],
+    ['authentication', authentication ? 'on: every request needs a key' : 'off: no key is asked for'],
   ]);
 }
 

@@ -1,6 +1,6 @@
 import type { Receiver } from '../../channels/channel.ts';
 import { HttpChannel } from '../../channels/http.ts';
-import { asSwitchboardError, type SwitchboardError } from '../../errors.ts';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { idBytes, type Message } from '../../protocol/message.ts';
 import { withoutLineBreaks } from '../../protocol/sse.ts';
@@ -26,7 +26,16 @@ export function toClient(chunks: Chunks): void {
 }
 
 export function reject(request: Message | undefined, error: SwitchboardError, era?: Era): void {
-  toClient([errorMessage(request && idBytes(request), toRpcError(error, era))]);
+  toClient([errorMessage(request && idBytes(request), toRpcError(explained(error), era))]);
+}
+
+/** The client shows it to somebody who has configured no headers, but this program. */
+function explained(error: SwitchboardError): SwitchboardError {
+  if (error.data.status !== 401) return error;
+  return new SwitchboardError(
+    'unauthorized',
+    'This Switchboard requires a key: set SWITCHBOARD_KEY to a valid one in the environment of "switchboard stdio". "switchboard key add" makes one.',
+  );
 }
 
 /** Forwards the client's messages of one era to Switchboard over HTTP. */
