@@ -1,4 +1,4 @@
-import { type ErrorCode, SwitchboardError } from '../errors.ts';
+import { SwitchboardError } from '../errors.ts';
 import { itemOf } from '../gateway/items.ts';
 import type { Sender } from '../identity/principal.ts';
 import type { LiveProject } from '../projects/live-project.ts';
@@ -6,6 +6,7 @@ import { JsonScanner, JsonSyntaxError, type Span } from '../protocol/json-scanne
 import { readMessage } from '../protocol/message-reader.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { RpcResponse } from '../upstreams/group-request.ts';
+import { withoutReason } from '../upstreams/server-errors.ts';
 import { type HostedCall, hostedCall } from './hosted-input.ts';
 import type { FoundHosted } from './hosted-lookup.ts';
 import { parseObject } from './http/body.ts';
@@ -78,18 +79,6 @@ export async function callHosted(
   } finally {
     ticket?.release();
   }
-}
-
-const failures = new Set<ErrorCode>([
-  ...(['server_unavailable', 'server_start_failed', 'server_protocol_error'] as const),
-  ...(['no_backends', 'no_isolation'] as const),
-]);
-
-/** Why a server fails tells of its configuration and its machine, which only operators see. */
-function withoutReason(error: unknown, server: string): unknown {
-  if (!(error instanceof SwitchboardError) || !failures.has(error.code)) return error;
-  const message = `Server "${server}" is not available. A call that it had begun may have been executed.`;
-  return new SwitchboardError(error.code, message, { data: { server } });
 }
 
 function authorizeItem(

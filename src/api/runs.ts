@@ -4,8 +4,9 @@ import { SwitchboardError } from '../errors.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import { withoutFiles } from '../records/call-record.ts';
-import type { CallRecord } from '../store/call-record.ts';
+import type { CallRecord, CallRow } from '../store/call-record.ts';
 import type { RunMessageRow, RunRow } from '../store/runs.ts';
+import { textWithoutReason } from '../upstreams/server-errors.ts';
 import { callViewOf } from './calls.ts';
 import { runQuery } from './chat-input.ts';
 import { begunRun, type RunDetails, type RunView, runDetails, runList } from './chat-views.ts';
@@ -14,6 +15,7 @@ import { created, noContent, ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
 import { type AgentRunCall, newRun, runCalls, runChanges } from './run-input.ts';
 import { needDatabase, type Services } from './services.ts';
+import type { CallView } from './views.ts';
 
 export const runRoutes: Route[] = [
   route('GET', '/projects/:project/runs', {
@@ -41,7 +43,7 @@ export const runRoutes: Route[] = [
       return ok({
         ...runViewOf(run),
         messages: messages.map(messageViewOf),
-        tool_calls: calls.map(callViewOf),
+        tool_calls: calls.map((call) => callViewFor(sender.principal, call)),
       });
     },
   }),
@@ -114,6 +116,14 @@ async function touchRun(
   const agent = await needDatabase(services).store.runs.touchExternal(project.id, run, own);
   if (agent === undefined) throw noRun(run, project, ' that an agent has begun and not ended');
   return agent;
+}
+
+/** Why servers fail is for operators. */
+function callViewFor({ permissions }: Principal, row: CallRow): CallView {
+  const view = callViewOf(row);
+  const text = row.error_code === null ? undefined : textWithoutReason(row.error_code, row.server_name);
+  if (view.error === null || text === undefined || permissions.may('operate', row.project_id)) return view;
+  return { ...view, error: { ...view.error, message: text } };
 }
 
 function noRun(id: string, { name }: LiveProject, which: string): SwitchboardError {

@@ -66,7 +66,7 @@ export class Sight {
     if (!this.shows(view)) return undefined;
     return {
       ...view,
-      ...{ config: null, tools: null, error: null },
+      ...{ config: null, tools: null, error: null, warning: null },
       replicas: view.replicas.map((replica) => ({ ...replica, error: null })),
       ...this.visibleOffer(view.name),
     };
@@ -88,8 +88,9 @@ export class Sight {
     const count = (list: Exclude<ListName, 'templates'>) =>
       (hidden && server?.offer?.[list].filter((item) => !isHidden(hidden, list, item)).length) ?? null;
     return {
-      ...{ tool_count: count('tools'), resource_count: count('resources'), prompt_count: count('prompts') },
-      warning: null,
+      tool_count: count('tools'),
+      resource_count: count('resources'),
+      prompt_count: count('prompts'),
     };
   }
 }

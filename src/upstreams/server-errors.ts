@@ -1,6 +1,6 @@
 import { QuotingError } from '../channels/errors.ts';
 import type { ServerConfig } from '../config.ts';
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { asSwitchboardError, type ErrorCode, SwitchboardError } from '../errors.ts';
 import type { RpcError } from '../protocol/jsonrpc.ts';
 
 /** A server responded to one of our own requests with an error. */
@@ -105,4 +105,26 @@ export function noBackends(
   const retry = retries.length === 0 ? {} : { retryAfterMs: Math.min(...retries) };
   const message = `No backends available in group "${group}": ${described.join('; ')}.`;
   return new SwitchboardError('no_backends', message, { cause, data: { group, backends, ...retry } });
+}
+
+const failures: ReadonlySet<string> = new Set<ErrorCode>([
+  ...(['server_unavailable', 'server_start_failed', 'server_protocol_error'] as const),
+  ...(['no_backends', 'no_isolation'] as const),
+]);
+
+/**
+ * What those who do not operate the project may read of an error: why a server fails tells of its configuration and its
+ * machine. Undefined if they may read all of it.
+ */
+export function textWithoutReason(code: string, server: string | null): string | undefined {
+  if (!failures.has(code)) return undefined;
+  const which = server === null ? 'The server' : `Server "${server}"`;
+  return `${which} is not available. A call that it had begun may have been executed.`;
+}
+
+/** The same error for those who do not operate the project. */
+export function withoutReason(error: unknown, server: string): unknown {
+  if (!(error instanceof SwitchboardError)) return error;
+  const text = textWithoutReason(error.code, server);
+  return text === undefined ? error : new SwitchboardError(error.code, text, { data: { server } });
 }

@@ -17,7 +17,11 @@ let scene: AccessScene;
 setUp(async (use) => {
   scene = use(
     await AccessScene.start({
-      servers: { github: fixtureServer('offers-guarded-items'), broken: { command: SECRET_COMMAND } },
+      servers: {
+        github: fixtureServer('offers-guarded-items'),
+        broken: { command: SECRET_COMMAND },
+        crashing: fixtureServer('crashes-in-call'),
+      },
     }),
   );
 });
@@ -162,6 +166,28 @@ it('tells only operators why servers fail', async () => {
       expect((await scene.ask(`GET ${path}`, undefined, key)).text, path).not.toContain('secret-tool-name');
   }
   for (const { stream } of [operator!, ...others]) await stream.cut();
+});
+
+it('tells callers not why calls of their runs have failed', async () => {
+  const run = { agent: 'a', model: 'm', input: 'x' };
+  const keys = [await scene.newKey({ role: 'operator' }), await scene.newKey()];
+  const errors: string[] = [];
+  for (const { key } of keys) {
+    const { id } = await scene.done<{ id: string }>('POST /projects/default/runs', run, key);
+    const session = await scene.session(key);
+    const params = { name: 'crash', arguments: {}, _meta: { 'dev.switchboard/run': { id, step: 1 } } };
+    await session.request('tools/call', params);
+    errors.push(
+      await eventually(async () => {
+        const path = `GET /projects/default/runs/${id}`;
+        const { tool_calls } = await scene.done<RunDetails>(path, undefined, key);
+        return tool_calls[0]?.error?.message;
+      }),
+    );
+  }
+  expect(errors[0]).toContain('out of luck');
+  expect(errors[1]).toMatch(/^Server "crashing" is not available/);
+  expect(errors[1]).not.toContain('luck');
 });
 
 it('tells callers of a hosted server not why it fails', async () => {

@@ -11,7 +11,8 @@ Examples:
 
 A rule is about [kind:]server/name: the kind is tool, prompt or resource, the name is the server's own, or a URI, and *
 matches any text. Of the rules that match, the most specific one decides: first by whom it is for, then by name and
-server; of equal ones, a denial does. Without a rule, the role decides. See the result with: switchboard can`;
+server; of equal ones, a denial does. What a rule for all projects denies, no rule of one project allows. Without a rule,
+the role decides. See the result with: switchboard can`;
 
 export function addRuleCommands(program: Command, setExitCode: SetExitCode): void {
   const rule = program
