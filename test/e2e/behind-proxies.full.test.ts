@@ -235,7 +235,8 @@ describe.each(['nginx', 'caddy'] as const)('behind %s, with the example of deplo
     });
   });
 
-  it.runIf(name === 'caddy')('HTTP/2 is offered', async () => {
+  const onlyCaddy = name === 'caddy' ? it : () => {};
+  onlyCaddy('HTTP/2 is offered', async () => {
     const session = connectHttp2(scene.origin);
     const stream = session.request({ ':path': whoami, ...scene.key });
     const [headers] = (await once(stream, 'response')) as [Record<string, unknown>];

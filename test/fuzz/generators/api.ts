@@ -105,13 +105,15 @@ export class ApiGenerator {
 
   constructor(document: Document) {
     this.document = document;
-    this.operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({
         method: method.toUpperCase(),
         path,
         operation,
       })),
     );
+    // A limit would hold for the clients that behave too.
+    this.operations = operations.filter(({ operation }) => operation.operationId !== 'createLimit');
   }
 
   generate(random: Random, index: number, host: string): ApiCase {
