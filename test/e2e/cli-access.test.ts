@@ -201,6 +201,14 @@ describe('without a valid key', () => {
     },
   );
 
+  it('the bridge tells its client and its user what to set', async () => {
+    const program = bridgeProgram(switchboard.baseUrl, elsewhere, null);
+    const env = { ...program.env, SWITCHBOARD_KEY: '' };
+    await expect(connectStdio({ ...program, env })).rejects.toThrow(/requires a key: set SWITCHBOARD_KEY/);
+    const { stderr } = await runCli(program.args.slice(1), { env });
+    expect(stderr).toMatch(/^warning: This Switchboard requires a key.*\n.*SWITCHBOARD_KEY\.\n$/);
+  });
+
   it('the bridge says so', async () => {
     const program = bridgeProgram(switchboard.baseUrl, elsewhere, null);
     const words = program.args.slice(1);
@@ -369,6 +377,8 @@ describe.skipIf(identity === undefined)('with TLS (needs openssl for the certifi
     expect((await at(named, 'whoami')).stderr).toContain(`The certificate of ${named} is not trusted`);
     const added = await at(secure.baseUrl, 'key', 'add', 'far', '-P', 'default', '--role', 'caller');
     expect(added.stderr).toContain('"url":"https://sb.example/mcp/default"');
+    const project = await at(secure.baseUrl, 'project', 'add', 'distant');
+    expect(project.stdout).toContain('clients reach it at https://sb.example/mcp/distant\n');
     const far = {
       SWITCHBOARD_HOME: elsewhere,
       SWITCHBOARD_KEY: added.stdout.trim(),

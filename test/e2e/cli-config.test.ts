@@ -7,12 +7,24 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
-import { runCli, temporaryFolder } from '../helpers/cli.ts';
+import { runCli, startCli, temporaryFolder } from '../helpers/cli.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 describe('switchboard up', () => {
+  it('says how to add a server if there is none', async () => {
+    await using folder = await temporaryFolder();
+    const config = join(folder.path, 'mcp.json');
+    await writeFile(config, '{"mcpServers": {}}');
+    const words = ['up', '--config', config, '--port', '0', '--no-database'];
+    await using running = startCli(words, { SWITCHBOARD_HOME: folder.path });
+    await running.lines.first((line) => line === '  Servers:');
+    expect(await running.lines.first((line) => line.includes('none'))).toBe(
+      '    none yet: switchboard server add',
+    );
+  });
+
   it('prints the endpoint, the client configuration, and each server when it is ready', async () => {
     await using folder = await temporaryFolder();
     const config = join(folder.path, 'mcp.json');
