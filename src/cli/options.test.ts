@@ -1,5 +1,14 @@
 import { expect, it } from 'vitest';
-import { addressRange, daysOrNever, header, onOrOff, pairs, publicUrl, wholeNumber } from './options.ts';
+import {
+  addressRange,
+  daysOrNever,
+  header,
+  numberUpTo,
+  onOrOff,
+  pairs,
+  publicUrl,
+  wholeNumber,
+} from './options.ts';
 
 it('pairs are collected, and the last value of a name wins', () => {
   const env = pairs('--env');
@@ -49,4 +58,11 @@ it('proxies are addresses and ranges', () => {
   expect(addressRange('10.0.0.0/8', addressRange('::1'))).toEqual(['::1', '10.0.0.0/8']);
   for (const text of ['', 'proxy', '10.0.0.0/33', '::/129', '10.0.0.0/8/8', '10.0.0.0/'])
     expect(() => addressRange(text)).toThrow('an address or a range');
+});
+
+it('numbers from 1 on', () => {
+  expect(numberUpTo(10)('10')).toBe(10);
+  for (const text of ['', '0', '11', '-1', '1.5', 'x']) {
+    expect(() => numberUpTo(10)(text)).toThrow('Use a whole number from 1 to 10.');
+  }
 });

@@ -1,7 +1,8 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { runWith } from '../../../test/helpers/cli-api.ts';
 import type { AuditEntry } from '../../api/access-views.ts';
 import { localTime } from '../output.ts';
+import { auditRow } from './text.ts';
 
 const at = '2030-01-01T12:00:00.000Z';
 
@@ -137,4 +138,13 @@ it('verifies the log: the exit code says whether it was changed', async () => {
     stderr: 'The audit log was changed at entry 2: its hash is another one\n',
   });
   expect((await runWith({ 'GET /audit/verify': changed }, 'audit', '--verify', '--json')).code).toBe(1);
+});
+
+it('leaves room for the subject in a narrow terminal', () => {
+  const { isTTY, columns } = process.stdout;
+  onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns }));
+  Object.assign(process.stdout, { isTTY: true, columns: 80 });
+  expect(auditRow(entry(1))[0]).toBe(localTime(at).slice(5, 16));
+  Object.assign(process.stdout, { columns: 160 });
+  expect(auditRow(entry(1))[0]).toBe(localTime(at));
 });

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallList, CallView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
+import { withoutSecret } from '../key/reference.ts';
 import type { ProjectFlags } from '../options.ts';
 import { complain, listTable, localTime, oneLine, print, printJson, printJsonLine } from '../output.ts';
 
@@ -65,7 +66,7 @@ async function newest(flags: CallsFlags, limit: number, seen?: Set<string>): Pro
         server: flags.server,
         tool: flags.tool,
         status: flags.status,
-        principal: flags.principal,
+        principal: flags.principal && withoutSecret(flags.principal),
         since: flags.since,
         until: flags.until,
         limit: String(Math.min(limit - found.length, seen === undefined ? PAGE : 100)),

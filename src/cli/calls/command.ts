@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { jsonOption, projectOption, urlOption, wholeNumber } from '../options.ts';
+import { jsonOption, numberUpTo, projectOption, urlOption } from '../options.ts';
 import { moment } from '../times.ts';
 
 const help = `
@@ -26,7 +26,7 @@ export function addCallsCommand(program: Command): void {
     .option('--principal <principal>', 'only calls of this key or person: its id or name, or local')
     .option('--since <time>', 'only calls since a time, or an age such as 90s, 15m, 2h, 7d', moment)
     .option('--until <time>', 'only calls before a time', moment)
-    .option('--limit <number>', 'the maximum number of calls', wholeNumber, 50)
+    .option('--limit <number>', 'the maximum number of calls', numberUpTo(1_000_000_000), 50)
     .addOption(new Option('-f, --follow', 'continue with new calls (stop it with Ctrl-C)').conflicts('until'))
     .addOption(projectOption())
     .addOption(urlOption())
