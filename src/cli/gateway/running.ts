@@ -8,6 +8,7 @@ import { home } from '../../home.ts';
 import { ownPassFor, type Pass, passFor } from '../access.ts';
 import { isLoopback } from '../addresses.ts';
 import { callApi } from '../api.ts';
+import { givenKey } from '../credential.ts';
 import { endpointOf, KEY_VARIABLE } from '../defaults.ts';
 import { findConfig } from '../input.ts';
 import { checkReachable } from '../mcp-client.ts';
@@ -47,7 +48,9 @@ export function switchboardAt(flags: BridgeFlags): RunningSwitchboard {
           ranBefore = true;
           // If it ran as this user before, one of another user is not accepted in its place.
           pass = await (pass.vet === undefined ? passFor : ownPassFor)(flags.url);
-          if (!isChecked) await warnIfRefused(flags.url);
+          // With the token, requests are those of the local user.
+          const sendsToken = givenKey() === undefined && pass.headers.authorization !== undefined;
+          if (!isChecked && !sendsToken) await warnIfRefused(flags.url);
           isChecked = true;
         })
         .finally(() => {
