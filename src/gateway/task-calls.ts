@@ -1,4 +1,3 @@
-import { SwitchboardError } from '../errors.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Replica } from '../upstreams/replica.ts';
