@@ -20,6 +20,8 @@ interface Verified {
   /** The whole header. */
   readonly authorization: string;
   readonly epoch: number;
+  /** When its use was noted last. */
+  round: number;
   readonly sender: Sender;
   readonly secret: string;
   /** Whether the next request may be of a client at another address. */
@@ -60,7 +62,11 @@ export class KeyAccess implements Access {
     const leaked = keyIn(request.url ?? '');
     if (leaked !== undefined) throw this.refuse(request, 'in the URL', leaked);
     if (!isKnown) return this.verify(request, bearerOf(request));
-    policy.used(known.secret, Date.now());
+    // Once in each round is exact enough.
+    if (known.round !== policy.useRound) {
+      known.round = policy.useRound;
+      policy.used(known.secret, Date.now());
+    }
     return known.isProxied ? { ...known.sender, address: proxies.clientOf(request) } : known.sender;
   }
 
@@ -83,7 +89,8 @@ export class KeyAccess implements Access {
     policy.used(secret, Date.now());
     const isProxied = proxies.trusts(request.socket);
     const { authorization = '' } = request.headers;
-    this.verified.set(request.socket, { authorization, epoch: policy.epoch, sender, secret, isProxied });
+    const { epoch, useRound: round } = policy;
+    this.verified.set(request.socket, { authorization, epoch, round, sender, secret, isProxied });
     return sender;
   }
 

@@ -66,6 +66,8 @@ export class Policy {
   /** The owners of secrets that were removed lately, oldest first, for the audit log. */
   private readonly former = new Map<string, Principal>();
   private uses = new Map<string, number>();
+  /** Grows each time that the uses are taken: a use needs to be noted once in between. */
+  useRound = 0;
   private timer: NodeJS.Timeout | undefined;
   private checkedAt = 0;
   private changes = 0;
@@ -114,6 +116,7 @@ export class Policy {
   takeUses(): { id: string; at: number }[] {
     const taken = [...this.uses].map(([id, at]) => ({ id, at }));
     this.uses.clear();
+    this.useRound++;
     return taken;
   }
 
