@@ -17,7 +17,9 @@ const noTasks = new Tasks();
 /** Goes to the replica that runs the task. */
 export function callLegacyTask(scope: Scope, incoming: Incoming<Session>, services: CallServices): void {
   const { caller, message } = incoming;
-  const { group, replica, qualifier } = (caller.tasks ?? noTasks).named(message);
+  const tasks = caller.tasks ?? noTasks;
+  if (!tasks.has(message)) reportUnknown(incoming, services);
+  const { group, replica, qualifier } = tasks.named(message);
   authorizeGroup(incoming, group, services, () => unknownTask(message.taskId?.value ?? ''));
   const context = { group, qualifier, catalog: scope.catalog, project: undefined };
   callTask(incoming, services, context, replica, message.taskId?.value ?? '', []);
@@ -28,6 +30,7 @@ export function callModernTask(scope: Scope, incoming: Incoming, services: CallS
   const { message, caller } = incoming;
   const id = required(message.taskId, 'taskId');
   const task = services.taskIds.read(id, caller.principal);
+  if (task === undefined) reportUnknown(incoming, services);
   const home = task && scope.groupOf(task.project, task.server);
   const replica = task && home?.group.replica(task.server, task.number);
   if (task === undefined || home === undefined || replica === undefined) throw unknownTask(id);
@@ -35,6 +38,11 @@ export function callModernTask(scope: Scope, incoming: Incoming, services: CallS
   const { start, end } = message.taskId!;
   const context = { ...home, catalog: scope.catalog, project: scope.project?.id };
   callTask(incoming, services, context, replica, task.own, [{ start, end, bytes: bytesOf(task.own) }]);
+}
+
+/** It may be the task of another principal. */
+function reportUnknown({ caller: { principal }, address }: Incoming, { access }: CallServices): void {
+  if (principal.kind !== 'local') access.reportForeign({ principal, address }, 'task that it has not begun');
 }
 
 function callTask(

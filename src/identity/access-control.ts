@@ -40,6 +40,11 @@ export class AccessControl {
     this.report({ sender, action: 'see', project, subject: undefined, rule: undefined });
   }
 
+  /** Reports a request about what belongs to another principal, such as its session, and must look as if it did not exist. */
+  reportForeign(sender: Sender, subject: string): void {
+    this.report({ sender, action: 'see', project: undefined, subject, rule: undefined });
+  }
+
   /** Throws unless the role and the rules allow the use of the item. `unknown` is the error if it must look as if it did not exist. */
   authorizeItem(sender: Sender, project: NamedProject, item: Item, unknown: () => SwitchboardError): void {
     const { permissions } = sender.principal;

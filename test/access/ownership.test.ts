@@ -58,6 +58,7 @@ describe('what belongs to one principal', () => {
       expect([taken!.status, taken!.text], method).toEqual([404, missing!.text]);
     }
     expect((await session.post(ping)).status).toBe(200);
+    await scene.audited('outcome=denied', ({ subject }) => subject === 'session of another');
   });
 
   it('the local user is another principal too', async () => {
@@ -119,6 +120,7 @@ describe('what belongs to one principal', () => {
       expect(error?.message, method).toBe(`Unknown task: ${taskId}`);
     }
     expect((await session.request('tasks/get', { taskId })).result?.status).toBe('working');
+    await scene.audited('outcome=denied', ({ subject }) => subject === 'task that it has not begun');
   });
 
   it('X-Switchboard-Session names another client for each principal', async () => {

@@ -33,7 +33,7 @@ interface LegacyEvents {
 
 export class LegacyGateway {
   private readonly scopes: AllScopes;
-  private readonly services: CallServices;
+  readonly services: CallServices;
   private readonly settings: ClientSettings;
   private readonly persistence: SessionPersistence;
   private readonly events: LegacyEvents;

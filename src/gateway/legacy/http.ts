@@ -184,7 +184,7 @@ export class StreamableEndpoint {
     }
   }
 
-  private reach({ request, sender: { principal }, projects }: Exchange): {
+  private reach({ request, sender, projects }: Exchange): {
     session: Session;
     streams: SessionStreams;
   } {
@@ -194,6 +194,7 @@ export class StreamableEndpoint {
       throw new SwitchboardError('session_required', why);
     }
     const { legacy } = this.gateway;
+    const { principal } = sender;
     const session =
       legacy.session(id, principal, projects) ??
       // Event ids from before the restart must not pass for ours.
@@ -204,6 +205,8 @@ export class StreamableEndpoint {
         ({ version }) => new SessionStreams(version, this.replayBudget, Date.now()),
       );
     if (session?.stream instanceof SessionStreams) return { session, streams: session.stream };
+    const { principal: owner } = legacy.sessions.get(id) ?? sender;
+    if (owner !== principal) legacy.services.access.reportForeign(sender, 'session of another');
     const why = 'The session does not exist or has expired: initialize again.';
     throw new SwitchboardError('unknown_session', why);
   }

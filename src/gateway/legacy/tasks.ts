@@ -49,6 +49,10 @@ export class Tasks {
     if (this.byId.size > MAX_TASKS) this.byId.delete(oldest!);
   }
 
+  has({ taskId }: Message): boolean {
+    return taskId !== undefined && this.byId.has(taskId.value);
+  }
+
   /** Another client's task is treated as unknown. */
   named(message: Message): Task {
     const id = required(message.taskId, 'taskId');
