@@ -5,7 +5,7 @@ import { onceEach } from '../agent/toolbox.ts';
 import { unlessAborted } from '../channels/timing.ts';
 import type { ChatSettings } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import type { Principal, Sender } from '../identity/principal.ts';
+import { credentialEnded, type Principal, type Sender } from '../identity/principal.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import type { Store } from '../store/store.ts';
 import { type Guards, ProjectToolbox } from './project-toolbox.ts';
@@ -119,7 +119,8 @@ export class Chats {
 
   /** Of one that was revoked, removed or has expired. */
   endOfPrincipal(principal: Principal): void {
-    for (const chat of this.active.values()) if (chat.principal === principal) chat.abort.abort(ended());
+    for (const chat of this.active.values())
+      if (chat.principal === principal) chat.abort.abort(credentialEnded());
   }
 
   /** Ends the chats that the principal may no longer have. */
@@ -141,7 +142,7 @@ export class Chats {
     this.active.set(id, chat);
     if (this.isClosed) chat.abort.abort(stopped());
     // It may have changed while the chat began.
-    if (chat.principal.isEnded) chat.abort.abort(ended());
+    if (chat.principal.isEnded) chat.abort.abort(credentialEnded());
     else if (!mayChat(chat)) chat.abort.abort(forbidden(chat.project));
     this.touching ??= setInterval(() => {
       // The store itself reports an outage.
@@ -239,10 +240,6 @@ function apiKeyOf(project: LiveProject, secret: string): string {
 
 function mayChat({ principal, project }: ActiveChat): boolean {
   return principal.permissions.may('chat', project.id);
-}
-
-function ended(): SwitchboardError {
-  return new SwitchboardError('unauthorized', 'The credential has expired or was revoked.');
 }
 
 function forbidden({ name }: LiveProject): SwitchboardError {

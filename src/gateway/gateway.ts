@@ -1,6 +1,6 @@
 import type { ListName } from '../catalog/contribution.ts';
-import { SwitchboardError, stopping } from '../errors.ts';
-import type { Principal } from '../identity/principal.ts';
+import { stopping } from '../errors.ts';
+import { credentialEnded, type Principal } from '../identity/principal.ts';
 import { notificationMessage } from '../protocol/jsonrpc.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Client } from '../upstreams/request.ts';
@@ -98,7 +98,7 @@ export class Gateway {
 
   /** Ends everything of a principal that was revoked, removed or has expired. */
   endPrincipal(principal: Principal): void {
-    const ended = new SwitchboardError('unauthorized', 'The credential has expired or was revoked.');
+    const ended = credentialEnded();
     this.legacy.endPrincipal(principal, ended);
     this.modern.endPrincipal(principal, ended);
     this.held.endPrincipal(principal);

@@ -15,7 +15,11 @@ export interface Sender {
 /** A request may take long to arrive: throws if its credential has ended since it began. */
 export function checkValid({ principal, credential }: Sender): void {
   if (!principal.isEnded && !credential?.isOver) return;
-  throw new SwitchboardError('unauthorized', 'The credential has expired or was revoked.');
+  throw credentialEnded();
+}
+
+export function credentialEnded(): SwitchboardError {
+  return new SwitchboardError('unauthorized', 'The credential has expired or was revoked.');
 }
 
 /** The sender of requests. It lives as long as it is known, and its permissions change with roles and rules. */

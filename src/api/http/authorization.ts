@@ -46,9 +46,8 @@ export class Authorization {
 
   /** The same after the body was read, which may take long: roles may have changed. Does not count the request again. */
   repeat(project: NamedProject | undefined, name = ''): void {
-    const { control } = this.services.identity;
     if (project !== undefined && !isVisible(project, this.sender))
-      hide(() => control.authorize(this.sender, 'see', project), unknownProject(name));
+      throw hiddenProject(this.services, this.sender, project, name);
     // Whoever authorizes itself does so later.
     if (this.isChecked) this.check(project);
   }
@@ -80,14 +79,21 @@ export class Authorization {
 }
 
 /** By id or name. To a sender without a role in it, it must look as if it did not exist: also how it is named in the error. */
-export function findProject(
-  { projects, identity: { control } }: AccessServices,
-  sender: Sender,
-  name: string,
-): LiveProject {
-  const project = projects.get(name);
+export function findProject(services: AccessServices, sender: Sender, name: string): LiveProject {
+  const project = services.projects.get(name);
   if (isVisible(project, sender)) return project;
-  return hide(() => control.authorize(sender, 'see', project), unknownProject(name));
+  throw hiddenProject(services, sender, project, name);
+}
+
+/** Records the denial. */
+function hiddenProject(
+  { identity: { control } }: AccessServices,
+  sender: Sender,
+  project: NamedProject,
+  name: string,
+): SwitchboardError {
+  control.reportHidden(sender, project);
+  return unknownProject(name);
 }
 
 /** Lets the denial be recorded, and throws another error instead. */

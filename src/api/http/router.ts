@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fields } from '../../config/fields.ts';
 import { SwitchboardError } from '../../errors.ts';
-import { checkValid, type Principal, type Sender } from '../../identity/principal.ts';
+import { checkValid, credentialEnded, type Principal, type Sender } from '../../identity/principal.ts';
 import { routes } from '../routes.ts';
 import type { Services } from '../services.ts';
 import { Authorization } from './authorization.ts';
@@ -48,7 +48,12 @@ export class Router {
       if (!isCut && !(thrown instanceof SwitchboardError)) this.onFault(thrown);
       // The rest of a request that was cut must not be read.
       const isUnread = abort.signal.aborted && !request.complete;
-      sendError(response, isCut ? ended() : thrown, isHead, isUnread ? { connection: 'close' } : {});
+      sendError(
+        response,
+        isCut ? credentialEnded() : thrown,
+        isHead,
+        isUnread ? { connection: 'close' } : {},
+      );
     } finally {
       this.inFlight.delete(exchange);
     }
@@ -143,10 +148,6 @@ function parseQuery(search: string): Record<string, string> {
     throw invalidInput([...repeated].map((name) => ({ path: [name], message: 'is repeated' })));
   }
   return Object.fromEntries(entries);
-}
-
-function ended(): SwitchboardError {
-  return new SwitchboardError('unauthorized', 'The credential has expired or was revoked.');
 }
 
 function nothingAt(path: string): SwitchboardError {

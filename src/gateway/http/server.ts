@@ -106,13 +106,14 @@ export class HttpFront {
 
   /** Known connections are routed at once; for others, the user is looked up first. */
   private receive(request: IncomingMessage, response: ServerResponse): void {
-    if (this.access.vouches && isOpen(request)) {
+    const needsNoSender = isOpen(request);
+    if (needsNoSender && this.access.vouches) {
       this.respondOpenly(request, response);
       return;
     }
     this.guard.check(request);
     if (this.guard.answerBrowser(request, response)) return;
-    if (isOpen(request)) {
+    if (needsNoSender) {
       this.respondOpenly(request, response);
       return;
     }

@@ -42,9 +42,9 @@ export class LegacySseEndpoint {
   post(request: IncomingMessage, response: ServerResponse, sender: Sender, key: string | null): void {
     if (key === null) throw new SwitchboardError('session_required', 'The sessionId parameter is missing.');
     const client = this.clients.get(key);
-    if (client !== undefined && client.sender.principal !== sender.principal)
-      this.gateway.services.access.reportForeign(sender, 'session of another');
-    if (client === undefined || client.sender.principal !== sender.principal)
+    const isForeign = client !== undefined && client.sender.principal !== sender.principal;
+    if (isForeign) this.gateway.services.access.reportForeign(sender, 'session of another');
+    if (client === undefined || isForeign)
       throw new SwitchboardError('unknown_session', 'That stream is closed: open /sse again.');
     checkMediaType(request);
     readBody(request, this.maxBytes, (error, body) => {
